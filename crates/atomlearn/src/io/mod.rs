@@ -1,6 +1,7 @@
 //! Data files in: one function [`read`] for every format.
 
-#[allow(unused_imports)] use crate::Result;
+#[allow(unused_imports)]
+use crate::Result;
 use faer::Mat;
 use std::path::{Path, PathBuf};
 

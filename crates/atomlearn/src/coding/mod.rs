@@ -1,0 +1,4 @@
+//! Samples to codes: `x -> z`.
+
+pub mod margin;
+pub mod ridge;

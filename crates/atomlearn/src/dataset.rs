@@ -1,0 +1,168 @@
+//! Labelled samples, valid by construction.
+
+use crate::{Blocks, Error, Result};
+use faer::{Mat, MatRef};
+use std::cmp::Ordering;
+
+/// Samples in columns, grouped by class; finite, at least two classes, at least one feature.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    x: Mat<f64>,
+    blocks: Blocks,
+    classes: Vec<String>,
+    order: Vec<usize>,
+}
+
+impl Dataset {
+    /// Groups the columns of `x` (features x samples) by label.
+    ///
+    /// Classes are sorted: by value if every label is a number, else by name. Within a class, samples keep their order.
+    pub fn new(x: MatRef<'_, f64>, labels: &[String]) -> Result<Self> {
+        if labels.len() != x.ncols() {
+            return Err(Error::Shape {
+                what: "labels".into(),
+                expected: format!("one per sample ({})", x.ncols()),
+                found: labels.len().to_string(),
+            });
+        }
+        if x.ncols() == 0 || x.nrows() == 0 {
+            return Err(Error::Data(format!("no data: {} samples of {} features", x.ncols(), x.nrows())));
+        }
+        check_finite(x)?;
+        let classes = sorted_classes(labels);
+        if classes.len() < 2 {
+            return Err(Error::Data(format!(
+                "only one class (`{}`): a classifier needs samples of at least two classes",
+                classes[0]
+            )));
+        }
+        let class_of: std::collections::HashMap<&str, usize> =
+            classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+        let targets: Vec<usize> = labels.iter().map(|label| class_of[label.as_str()]).collect();
+        let mut order: Vec<usize> = (0..targets.len()).collect();
+        order.sort_by_key(|&i| targets[i]);
+        let mut sizes = vec![0usize; classes.len()];
+        targets.iter().for_each(|&c| sizes[c] += 1);
+        let x = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, order[j])]);
+        Ok(Dataset { x, blocks: Blocks::from_sizes(sizes), classes, order })
+    }
+
+    /// The samples, features x samples, grouped by class.
+    pub fn x(&self) -> MatRef<'_, f64> {
+        self.x.as_ref()
+    }
+
+    /// The samples of class `c`.
+    pub fn class(&self, c: usize) -> MatRef<'_, f64> {
+        let range = self.blocks.range(c);
+        self.x.subcols(range.start, range.len())
+    }
+
+    /// Which columns belong to which class.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// Class of every column.
+    pub fn targets(&self) -> Vec<usize> {
+        self.blocks.labels()
+    }
+
+    /// Class names in class order.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// Number of classes.
+    pub fn n_classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Number of samples.
+    pub fn n_samples(&self) -> usize {
+        self.x.ncols()
+    }
+
+    /// Number of features.
+    pub fn n_features(&self) -> usize {
+        self.x.nrows()
+    }
+
+    /// Position, in the data given to [`Dataset::new`], of every column.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// The same samples and classes with other features; `x` must have as many columns.
+    pub fn with_features(&self, x: Mat<f64>) -> Result<Self> {
+        if x.ncols() != self.n_samples() {
+            return Err(Error::Shape {
+                what: "samples".into(),
+                expected: self.n_samples().to_string(),
+                found: x.ncols().to_string(),
+            });
+        }
+        check_finite(x.as_ref())?;
+        Ok(Dataset { x, ..self.clone() })
+    }
+}
+
+/// Refuses NaN and infinity, naming sample and feature.
+pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
+    for j in 0..x.ncols() {
+        for i in 0..x.nrows() {
+            if !x[(i, j)].is_finite() {
+                return Err(Error::Data(format!(
+                    "sample {j}, feature {i} (counted from 0) is {}: remove or impute such values first",
+                    x[(i, j)]
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sorted_classes(labels: &[String]) -> Vec<String> {
+    let mut classes: Vec<String> = labels.to_vec();
+    classes.sort_unstable();
+    classes.dedup();
+    let numbers: Option<Vec<f64>> =
+        classes.iter().map(|label| label.parse().ok().filter(|v: &f64| v.is_finite())).collect();
+    if let Some(numbers) = numbers {
+        let mut pairs: Vec<(f64, String)> = numbers.into_iter().zip(classes).collect();
+        pairs.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then_with(|| a.1.cmp(&b.1)));
+        classes = pairs.into_iter().map(|(_, label)| label).collect();
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(labels: &[&str]) -> Vec<String> {
+        labels.iter().map(|s| s.to_string()).collect()
+    }
+
+    #[test]
+    fn groups_by_class_in_numeric_order_and_keeps_sample_order() {
+        let x = Mat::from_fn(1, 5, |_, j| j as f64);
+        let data = Dataset::new(x.as_ref(), &names(&["10", "2", "10", "2", "1"])).unwrap();
+        assert_eq!(data.classes(), ["1", "2", "10"]);
+        assert_eq!(data.order(), [4, 1, 3, 0, 2]);
+        assert_eq!((0..5).map(|j| data.x()[(0, j)]).collect::<Vec<_>>(), [4., 1., 3., 0., 2.]);
+        assert_eq!(data.targets(), [0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn bad_data_is_refused_by_name() {
+        let x = Mat::from_fn(2, 2, |i, j| if (i, j) == (1, 0) { f64::NAN } else { 1.0 });
+        let two = names(&["a", "b"]);
+        let message = |r: Result<Dataset>| r.unwrap_err().to_string();
+        assert!(message(Dataset::new(x.as_ref(), &two)).starts_with("sample 0, feature 1"));
+        let ok = Mat::<f64>::zeros(2, 2);
+        assert!(message(Dataset::new(ok.as_ref(), &names(&["a"]))).contains("one per sample (2), found 1"));
+        assert!(message(Dataset::new(ok.as_ref(), &names(&["a", "a"]))).contains("only one class (`a`)"));
+        assert!(message(Dataset::new(Mat::zeros(0, 2).as_ref(), &two)).starts_with("no data"));
+    }
+}

@@ -1,0 +1,172 @@
+//! The graph of nearest atoms and its Laplacian.
+
+use crate::linalg::gram;
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+
+/// How distance becomes weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Affinity {
+    /// `exp(-d^2 / (2 t^2))`: the published code.
+    #[default]
+    Squared,
+    /// `exp(-d / t)`: as printed in the paper.
+    Unsquared,
+}
+
+/// An undirected graph: every atom is joined to its `k` nearest others (an edge if either chose the other).
+#[derive(Clone, Debug)]
+pub struct AtomGraph {
+    n_atoms: usize,
+    /// Edges `(i, j, weight)` with `i < j`, each once.
+    pub edges: Vec<(usize, usize, f64)>,
+    /// Mean distance over all pairs, the zero diagonal included.
+    pub bandwidth: f64,
+}
+
+impl AtomGraph {
+    /// The graph of the columns of `d`; `k` is cut to the number of other atoms.
+    pub fn new(d: MatRef<'_, f64>, k: usize, affinity: Affinity) -> Self {
+        Self::from_gram(gram(d).as_ref(), k, affinity)
+    }
+
+    /// The same from `d^T d`.
+    pub fn from_gram(gram: MatRef<'_, f64>, k: usize, affinity: Affinity) -> Self {
+        let n_atoms = gram.nrows();
+        let k = k.min(n_atoms.saturating_sub(1));
+        let norms: Vec<f64> = (0..n_atoms).map(|i| gram[(i, i)]).collect();
+        let scan = |j: usize| {
+            let mut nearest: Vec<(f64, usize)> = Vec::with_capacity(k + 1);
+            let mut sum = 0.0;
+            for (i, &inner) in gram.col(j).iter().enumerate() {
+                let squared = (norms[i] + norms[j] - 2.0 * inner).max(0.0);
+                sum += squared.sqrt();
+                if i != j && k > 0 && (nearest.len() < k || squared < nearest[k - 1].0) {
+                    let at = nearest.partition_point(|&(held, _)| held <= squared);
+                    nearest.insert(at, (squared, i));
+                    nearest.truncate(k);
+                }
+            }
+            (sum, nearest)
+        };
+        let scans: Vec<_> = (0..n_atoms).into_par_iter().with_min_len(32).map(scan).collect();
+        let pairs = (n_atoms * n_atoms).max(1) as f64;
+        let bandwidth = scans.iter().map(|(sum, _)| sum).sum::<f64>() / pairs;
+        let weight = |squared: f64| match affinity {
+            // All atoms equal: every distance is zero and so is the bandwidth; the limit of the weight is 1.
+            _ if bandwidth == 0.0 => 1.0,
+            Affinity::Squared => (-squared / (2.0 * bandwidth * bandwidth)).exp(),
+            Affinity::Unsquared => (-squared.sqrt() / bandwidth).exp(),
+        };
+        let mut edges: Vec<(usize, usize, f64)> = scans
+            .iter()
+            .enumerate()
+            .flat_map(|(j, (_, nearest))| nearest.iter().map(move |&(squared, i)| (i.min(j), i.max(j), squared)))
+            .map(|(i, j, squared)| (i, j, weight(squared)))
+            .collect();
+        edges.sort_by_key(|&(i, j, _)| (i, j));
+        edges.dedup_by_key(|&mut (i, j, _)| (i, j));
+        AtomGraph { n_atoms, edges, bandwidth }
+    }
+
+    /// `L = T - M` as a dense matrix.
+    pub fn laplacian(&self) -> Mat<f64> {
+        let mut laplacian = Mat::zeros(self.n_atoms, self.n_atoms);
+        self.add_laplacian(1.0, &mut laplacian);
+        laplacian
+    }
+
+    /// `target += scale * L`.
+    pub fn add_laplacian(&self, scale: f64, target: &mut Mat<f64>) {
+        for &(i, j, weight) in &self.edges {
+            let w = scale * weight;
+            target[(i, i)] += w;
+            target[(j, j)] += w;
+            target[(i, j)] -= w;
+            target[(j, i)] -= w;
+        }
+    }
+
+    /// Number of connected components: the dimension of the Laplacian's kernel.
+    pub fn components(&self) -> usize {
+        let mut parent: Vec<usize> = (0..self.n_atoms).collect();
+        fn root(parent: &mut [usize], mut i: usize) -> usize {
+            while parent[i] != i {
+                parent[i] = parent[parent[i]];
+                i = parent[i];
+            }
+            i
+        }
+        let mut components = self.n_atoms;
+        for &(i, j, _) in &self.edges {
+            let (a, b) = (root(&mut parent, i), root(&mut parent, j));
+            if a != b {
+                parent[a] = b;
+                components -= 1;
+            }
+        }
+        components
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{mul, qr, select_columns, sym_eig};
+    use faer::mat;
+
+    fn atoms() -> Mat<f64> {
+        Mat::from_fn(5, 20, |i, j| ((i * 17 + j * 29 + i * j) % 31) as f64 / 31.0)
+    }
+
+    /// Fixture F1 of the specification, checked by hand.
+    #[test]
+    fn hand_checked_graph() {
+        let d = mat![[1.0, 0.8, 0.0, -0.6], [0.0, 0.6, 1.0, 0.8]];
+        let graph = AtomGraph::new(d.as_ref(), 1, Affinity::Squared);
+        assert!((graph.bandwidth - 0.8470774702266611).abs() < 1e-12);
+        let w = 0.7567441873;
+        let expected = mat![[w, -w, 0.0, 0.0], [-w, w, 0.0, 0.0], [0.0, 0.0, w, -w], [0.0, 0.0, -w, w]];
+        assert!((graph.laplacian() - expected).norm_max() < 1e-9);
+        assert_eq!(graph.components(), 2);
+    }
+
+    #[test]
+    fn laplacian_is_symmetric_positive_with_constants_in_its_kernel() {
+        for (k, affinity) in [(1, Affinity::Squared), (3, Affinity::Unsquared), (99, Affinity::Squared)] {
+            let graph = AtomGraph::new(atoms().as_ref(), k, affinity);
+            let l = graph.laplacian();
+            assert_eq!(l, l.transpose().to_owned());
+            assert!(mul(l.as_ref(), Mat::from_fn(20, 1, |_, _| 1.0).as_ref()).norm_max() < 1e-13);
+            let (values, _) = sym_eig(l.as_ref(), "t").unwrap();
+            assert!(values[19] > -1e-13);
+            assert_eq!(values.iter().filter(|v| v.abs() < 1e-12).count(), graph.components());
+            assert!((0..20).all(|j| (0..20).filter(|&i| i != j && l[(i, j)] != 0.0).count() >= k.min(19)));
+        }
+    }
+
+    #[test]
+    fn rotations_change_nothing_and_permutations_permute() {
+        let d = atoms();
+        let l = AtomGraph::new(d.as_ref(), 2, Affinity::Squared).laplacian();
+        let (q, _) =
+            qr(Mat::from_fn(5, 5, |i, j| ((i * 3 + j * j * 5 + 1) % 7) as f64 + f64::from(u8::from(i == j))).as_ref());
+        let rotated = AtomGraph::new(mul(q.as_ref(), d.as_ref()).as_ref(), 2, Affinity::Squared).laplacian();
+        assert!((&l - rotated).norm_max() < 1e-12);
+        let order: Vec<usize> = (0..20).map(|i| (i * 7 + 3) % 20).collect();
+        let permuted = AtomGraph::new(select_columns(d.as_ref(), &order).as_ref(), 2, Affinity::Squared).laplacian();
+        for i in 0..20 {
+            for j in 0..20 {
+                assert!((permuted[(i, j)] - l[(order[i], order[j])]).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_and_single_atoms_are_fine() {
+        let same = AtomGraph::new(Mat::from_fn(3, 4, |i, _| i as f64).as_ref(), 1, Affinity::Squared);
+        assert!(same.edges.iter().all(|&(_, _, w)| w.is_finite()));
+        assert!(AtomGraph::new(Mat::from_fn(3, 1, |i, _| i as f64).as_ref(), 5, Affinity::Squared).edges.is_empty());
+    }
+}

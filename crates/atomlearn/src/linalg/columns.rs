@@ -1,0 +1,98 @@
+//! Operations on the columns of a matrix.
+
+use faer::{Mat, MatMut, MatRef};
+
+/// Norms below this count as zero; such columns are left as they are, never divided.
+const ZERO_NORM: f64 = 1e-12;
+
+/// Inner product of two vectors, eight sums at a time so that it vectorises.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a8.zip(b8) {
+        for l in 0..8 {
+            sums[l] += x[l] * y[l];
+        }
+    }
+    rest + sums.iter().sum::<f64>()
+}
+
+/// Euclidean norm of every column, safe against overflow and underflow.
+pub fn column_norms(x: MatRef<'_, f64>) -> Vec<f64> {
+    x.col_iter().map(|column| column.norm_l2()).collect()
+}
+
+/// Scales every column to unit norm in place; returns how many were zero and left alone.
+pub fn normalize_columns(x: MatMut<'_, f64>) -> usize {
+    let mut zeros = 0;
+    for column in x.col_iter_mut() {
+        let norm = column.norm_l2();
+        if norm < ZERO_NORM {
+            zeros += 1;
+        } else {
+            column.iter_mut().for_each(|v| *v /= norm);
+        }
+    }
+    zeros
+}
+
+/// Frobenius norm.
+pub fn frobenius(a: MatRef<'_, f64>) -> f64 {
+    a.norm_l2()
+}
+
+/// `|new - old| / |new|`, zero if both are zero.
+pub fn relative_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
+    let change = frobenius((new - old).as_ref());
+    if change == 0.0 { 0.0 } else { change / frobenius(new) }
+}
+
+/// The given columns, in the given order.
+pub fn select_columns(x: MatRef<'_, f64>, columns: &[usize]) -> Mat<f64> {
+    let mut selected = Mat::zeros(x.nrows(), columns.len());
+    for (mut target, &j) in selected.col_iter_mut().zip(columns) {
+        target.copy_from(x.col(j));
+    }
+    selected
+}
+
+/// Matrices side by side; all must have the same number of rows.
+pub fn concat_columns(parts: &[Mat<f64>]) -> Mat<f64> {
+    let rows = parts.first().map_or(0, Mat::nrows);
+    let mut all = Mat::zeros(rows, parts.iter().map(Mat::ncols).sum());
+    let mut start = 0;
+    for part in parts {
+        all.subcols_mut(start, part.ncols()).copy_from(part);
+        start += part.ncols();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unit_columns_and_zero_columns() {
+        let mut x = faer::mat![[3.0, 0.0, 1e200], [4.0, 0.0, 1e200]];
+        assert_eq!(normalize_columns(x.as_mut()), 1);
+        let norms = column_norms(x.as_ref());
+        assert!((norms[0] - 1.0).abs() < 1e-15 && norms[1] == 0.0 && (norms[2] - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn dot_equals_its_definition() {
+        let a: Vec<f64> = (0..21).map(|i| i as f64).collect();
+        assert_eq!(dot(&a, &a), (0..21).map(|i| (i * i) as f64).sum::<f64>());
+    }
+
+    #[test]
+    fn select_and_concat() {
+        let x = Mat::from_fn(2, 4, |i, j| (10 * i + j) as f64);
+        let picked = select_columns(x.as_ref(), &[3, 1]);
+        assert_eq!(picked, faer::mat![[3.0, 1.0], [13.0, 11.0]]);
+        assert_eq!(concat_columns(&[picked.clone(), picked.clone()]).ncols(), 4);
+        assert_eq!(relative_change(picked.as_ref(), picked.as_ref()), 0.0);
+    }
+}

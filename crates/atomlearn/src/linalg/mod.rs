@@ -1,0 +1,14 @@
+//! Dense linear algebra on faer, the only place that touches it beyond views and elements.
+//!
+//! faer runs sequentially inside; work is split here, at boundaries that depend on sizes alone. So results have the
+//! same bits on any number of threads.
+
+mod columns;
+mod gemm;
+mod spd;
+mod spectral;
+
+pub use columns::{column_norms, concat_columns, dot, frobenius, normalize_columns, relative_change, select_columns};
+pub use gemm::{gram, mul, mul_add, outer_gram};
+pub use spd::Spd;
+pub use spectral::{fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};

@@ -1,0 +1,202 @@
+//! Decompositions by rotation: QR, SVD, symmetric eigenvalues, pseudo-inverses.
+//!
+//! All sequential: faer's eigenvalue and SVD routines give other bits on other numbers of threads.
+
+use super::{mul, outer_gram};
+use crate::{Error, Result};
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj as apply_reflections,
+};
+use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
+use faer::linalg::svd::{ComputeSvdVectors, svd as faer_svd, svd_scratch};
+use faer::{Conj, Mat, MatMut, MatRef, Par};
+
+/// Thin QR of a matrix with at least as many rows as columns: `a = q r`, `q` orthonormal.
+pub fn qr(a: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
+    let (m, n) = a.shape();
+    debug_assert!(m >= n);
+    let block = recommended_block_size::<f64>(m, n);
+    let mut reflections = a.to_owned();
+    let mut coefficients = Mat::zeros(block, n);
+    let mut memory = MemBuffer::new(qr_in_place_scratch::<f64>(m, n, block, Par::Seq, Default::default()));
+    qr_in_place(reflections.as_mut(), coefficients.as_mut(), Par::Seq, MemStack::new(&mut memory), Default::default());
+    let r = Mat::from_fn(n, n, |i, j| if i <= j { reflections[(i, j)] } else { 0.0 });
+    let mut q = Mat::from_fn(m, n, |i, j| f64::from(u8::from(i == j)));
+    let mut memory = MemBuffer::new(apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(m, block, n));
+    apply_reflections(
+        reflections.as_ref(),
+        coefficients.as_ref(),
+        Conj::No,
+        q.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut memory),
+    );
+    (q, r)
+}
+
+/// Eigenvalues (largest first) and eigenvectors of a symmetric matrix; its lower triangle is read.
+pub fn sym_eig(a: MatRef<'_, f64>, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+    let n = a.nrows();
+    let mut values = Diag::zeros(n);
+    let mut vectors = Mat::zeros(n, n);
+    let request = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    self_adjoint_evd(
+        a,
+        values.as_mut(),
+        Some(vectors.as_mut()),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(request)),
+        Default::default(),
+    )
+    .map_err(|_| Error::numeric(stage, "the eigenvalue iteration did not converge"))?;
+    let values = (0..n).rev().map(|i| values.column_vector()[i]).collect();
+    Ok((values, Mat::from_fn(n, n, |i, j| vectors[(i, n - 1 - j)])))
+}
+
+/// Thin SVD `a = u diag(s) v^T`, singular values largest first.
+pub fn svd(a: MatRef<'_, f64>, stage: &str) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>)> {
+    let (m, n) = a.shape();
+    let size = m.min(n);
+    let (mut u, mut v) = (Mat::zeros(m, size), Mat::zeros(n, size));
+    let mut s = Diag::zeros(size);
+    let thin = ComputeSvdVectors::Thin;
+    let request = svd_scratch::<f64>(m, n, thin, thin, Par::Seq, Default::default());
+    faer_svd(
+        a,
+        s.as_mut(),
+        Some(u.as_mut()),
+        Some(v.as_mut()),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(request)),
+        Default::default(),
+    )
+    .map_err(|_| Error::numeric(stage, "the singular value iteration did not converge"))?;
+    Ok((u, (0..size).map(|i| s.column_vector()[i]).collect(), v))
+}
+
+/// Makes the entry of largest magnitude of every column positive (the first of equals decides).
+pub fn fix_signs(vectors: MatMut<'_, f64>) {
+    for column in vectors.col_iter_mut() {
+        let decisive = column.as_ref().iter().fold(0.0f64, |best, &v| if v.abs() > best.abs() { v } else { best });
+        if decisive < 0.0 {
+            column.iter_mut().for_each(|v| *v = -*v);
+        }
+    }
+}
+
+/// Orthonormal basis of the range of `a`: left singular vectors whose singular value exceeds `relative` of the largest.
+pub fn orthonormal_range(a: MatRef<'_, f64>, relative: f64, stage: &str) -> Result<Mat<f64>> {
+    let (u, s, _) = svd(a, stage)?;
+    let rank = rank(&s, relative);
+    Ok(u.subcols(0, rank).to_owned())
+}
+
+/// Moore-Penrose inverse; singular values up to `max(m, n) eps` of the largest count as zero.
+pub fn pinv(a: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
+    let (u, s, v) = svd(a, stage)?;
+    let rank = rank(&s, a.nrows().max(a.ncols()) as f64 * f64::EPSILON);
+    Ok(mul(scaled_columns(v.subcols(0, rank), |j| 1.0 / s[j]).as_ref(), u.subcols(0, rank).transpose()))
+}
+
+/// Moore-Penrose inverse of a symmetric positive semidefinite matrix; eigenvalues up to `relative` of the largest
+/// count as zero.
+pub fn pinv_spsd(a: MatRef<'_, f64>, relative: f64, stage: &str) -> Result<Mat<f64>> {
+    let (values, vectors) = sym_eig(a, stage)?;
+    let rank = rank(&values, relative);
+    Ok(outer_gram(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt().recip()).as_ref()))
+}
+
+/// Largest eigenvalue of a symmetric positive semidefinite matrix, never below the true one by more than rounding:
+/// power iteration, then 1 % on top, capped by the exact bound of the largest absolute row sum.
+pub fn top_eigenvalue(a: MatRef<'_, f64>) -> f64 {
+    let n = a.nrows();
+    let bound = (0..n).map(|j| a.col(j).norm_l1()).fold(0.0, f64::max);
+    let mut v = Mat::from_fn(n, 1, |i, _| 1.0 + 0.1 * (i as f64 * 0.7).sin());
+    let mut value = 0.0;
+    for _ in 0..100 {
+        let next = mul(a, v.as_ref());
+        let norm = next.norm_l2();
+        if norm == 0.0 || !norm.is_finite() {
+            return bound;
+        }
+        let settled = (norm - value).abs() <= 1e-4 * norm;
+        v = faer::Scale(1.0 / norm) * next;
+        value = norm;
+        if settled {
+            break;
+        }
+    }
+    (1.01 * value).min(bound)
+}
+
+fn rank(descending: &[f64], relative: f64) -> usize {
+    let largest = descending.first().copied().unwrap_or(0.0);
+    descending.iter().take_while(|&&s| s > relative * largest && s > 0.0).count()
+}
+
+fn scaled_columns(a: MatRef<'_, f64>, scale: impl Fn(usize) -> f64) -> Mat<f64> {
+    Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * scale(j))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::gram;
+
+    fn matrix(rows: usize, cols: usize) -> Mat<f64> {
+        Mat::from_fn(rows, cols, |i, j| ((i * i * 5 + j * 11 + i * j) % 29) as f64 / 29.0 - 0.4)
+    }
+
+    fn close(a: &Mat<f64>, b: &Mat<f64>) -> bool {
+        (a - b).norm_max() < 1e-11
+    }
+
+    #[test]
+    fn decompositions_multiply_back() {
+        let a = matrix(40, 15);
+        let (q, r) = qr(a.as_ref());
+        assert!(close(&mul(q.as_ref(), r.as_ref()), &a));
+        assert!(close(&gram(q.as_ref()), &Mat::identity(15, 15)));
+        let (u, s, v) = svd(a.as_ref(), "t").unwrap();
+        assert!(close(&mul(scaled_columns(u.as_ref(), |j| s[j]).as_ref(), v.transpose()), &a));
+        let g = gram(a.as_ref());
+        let (values, vectors) = sym_eig(g.as_ref(), "t").unwrap();
+        assert!(values.windows(2).all(|w| w[0] >= w[1]));
+        assert!(close(&mul(scaled_columns(vectors.as_ref(), |j| values[j]).as_ref(), vectors.transpose()), &g));
+        let top = top_eigenvalue(g.as_ref());
+        assert!(top >= values[0] && top <= 1.02 * values[0]);
+    }
+
+    #[test]
+    fn pseudo_inverse_obeys_the_penrose_axioms_at_any_rank() {
+        let full = matrix(9, 5);
+        let deficient = mul(matrix(9, 2).as_ref(), matrix(2, 6).as_ref());
+        for a in [full, deficient, Mat::zeros(3, 2)] {
+            let p = pinv(a.as_ref(), "t").unwrap();
+            let (ap, pa) = (mul(a.as_ref(), p.as_ref()), mul(p.as_ref(), a.as_ref()));
+            assert!(close(&mul(ap.as_ref(), a.as_ref()), &a));
+            assert!((mul(pa.as_ref(), p.as_ref()) - &p).norm_max() < 1e-9);
+            assert!(close(&ap.transpose().to_owned(), &ap) && close(&pa.transpose().to_owned(), &pa));
+        }
+        let g = gram(mul(matrix(9, 2).as_ref(), matrix(2, 6).as_ref()).as_ref());
+        let p = pinv_spsd(g.as_ref(), 1e-12, "t").unwrap();
+        assert!(close(&mul(mul(g.as_ref(), p.as_ref()).as_ref(), g.as_ref()), &g));
+    }
+
+    #[test]
+    fn signs_are_fixed_by_the_largest_entry() {
+        let mut v = faer::mat![[0.5, -1.0], [-2.0, 1.0]];
+        fix_signs(v.as_mut());
+        assert_eq!(v, faer::mat![[-0.5, 1.0], [2.0, -1.0]]);
+    }
+
+    #[test]
+    fn range_basis_has_the_right_rank() {
+        let a = mul(matrix(9, 2).as_ref(), matrix(2, 6).as_ref());
+        assert_eq!(orthonormal_range(a.as_ref(), 1e-10, "t").unwrap().ncols(), 2);
+    }
+}

@@ -1,0 +1,220 @@
+//! The whole abstraction: labelled samples in, one score per class and sample out.
+
+use crate::dataset::check_finite;
+use crate::params::{self, Params};
+use crate::svm::Svm;
+use crate::{Blocks, Dataset, Error, Observer, Result};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// Samples scored together; fixed, so that results never depend on the number of threads.
+const SCORE_BLOCK: usize = 256;
+
+/// Parameters that can learn.
+pub trait Fit: Params + Send + Sync + 'static {
+    /// What is learned.
+    type Model: Classifier + 'static;
+
+    /// Name in the registry, on the command line and in model files.
+    const KEY: &'static str;
+
+    /// Checks the parameters against the data; each parameter's own domain is checked before.
+    fn validate(&self, train: &Dataset) -> Result<()> {
+        let _ = train;
+        Ok(())
+    }
+
+    /// Learns from valid data with valid parameters.
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model>;
+
+    /// Rebuilds a model from what [`Classifier::parts`] gave; the parts may come from a hostile file.
+    fn restore(&self, parts: Parts) -> Result<Self::Model>;
+
+    /// Checks everything, then learns.
+    fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model> {
+        params::check(self)?;
+        self.validate(train)?;
+        self.learn(train, watch)
+    }
+}
+
+/// A learned model: immutable, and usable from many threads at once.
+pub trait Classifier: Send + Sync {
+    /// Number of features a sample must have.
+    fn n_features(&self) -> usize;
+
+    /// Class names in score order.
+    fn classes(&self) -> &[String];
+
+    /// Everything that was learned, by name; with the parameters, enough to rebuild the model.
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)>;
+
+    /// The decision rules this model can score with; [`Classifier::score_block`] uses [`Classifier::rule`].
+    fn rules(&self) -> &'static [&'static str];
+
+    /// The rule in use.
+    fn rule(&self) -> &'static str {
+        self.rules()[0]
+    }
+
+    /// Scores of every rule in the order of [`Classifier::rules`], each classes x samples, larger = more likely.
+    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>>;
+
+    /// Scores of the rule in use.
+    fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        let in_use = self.rules().iter().position(|&rule| rule == self.rule()).unwrap_or(0);
+        self.score_rules_block(x).swap_remove(in_use)
+    }
+
+    /// Codes (atoms x samples), for methods that have them.
+    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        let _ = x;
+        None
+    }
+
+    /// Checks shape and finiteness, then scores in parallel: classes x samples.
+    fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        check_input(self.n_features(), x)?;
+        let blocks = in_blocks(x, |block| vec![self.score_block(block)]);
+        Ok(join_blocks(self.classes().len(), x.ncols(), &blocks, 0))
+    }
+
+    /// Like [`Classifier::scores`], for every rule at once.
+    fn scores_by_rule(&self, x: MatRef<'_, f64>) -> Result<Vec<(&'static str, Mat<f64>)>> {
+        check_input(self.n_features(), x)?;
+        let blocks = in_blocks(x, |block| self.score_rules_block(block));
+        let join =
+            |(r, &rule): (usize, &&'static str)| (rule, join_blocks(self.classes().len(), x.ncols(), &blocks, r));
+        Ok(self.rules().iter().enumerate().map(join).collect())
+    }
+
+    /// The class of every sample, as an index into [`Classifier::classes`].
+    fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
+        Ok(best_class(self.scores(x)?.as_ref()))
+    }
+}
+
+/// Row of the largest score of every column; ties go to the lower class, NaN ranks last.
+pub fn best_class(scores: MatRef<'_, f64>) -> Vec<usize> {
+    let best = |j| {
+        (1..scores.nrows()).fold(0, |best, c| {
+            let (held, new): (f64, f64) = (scores[(best, j)], scores[(c, j)]);
+            if new > held || (held.is_nan() && !new.is_nan()) { c } else { best }
+        })
+    };
+    (0..scores.ncols()).map(best).collect()
+}
+
+fn check_input(n_features: usize, x: MatRef<'_, f64>) -> Result<()> {
+    if x.nrows() != n_features {
+        return Err(Error::Shape {
+            what: "features per sample".into(),
+            expected: format!("{n_features}, as in training"),
+            found: x.nrows().to_string(),
+        });
+    }
+    check_finite(x)
+}
+
+fn in_blocks(x: MatRef<'_, f64>, score: impl Fn(MatRef<'_, f64>) -> Vec<Mat<f64>> + Sync) -> Vec<Vec<Mat<f64>>> {
+    let starts: Vec<usize> = (0..x.ncols()).step_by(SCORE_BLOCK).collect();
+    starts.par_iter().map(|&start| score(x.subcols(start, SCORE_BLOCK.min(x.ncols() - start)))).collect()
+}
+
+fn join_blocks(n_classes: usize, n_samples: usize, blocks: &[Vec<Mat<f64>>], rule: usize) -> Mat<f64> {
+    let mut all = Mat::zeros(n_classes, n_samples);
+    let mut start = 0;
+    for block in blocks {
+        let block = &block[rule];
+        all.subcols_mut(start, block.ncols()).copy_from(block);
+        start += block.ncols();
+    }
+    all
+}
+
+/// Named matrices of a model on their way out of a file: taken by name, with their shapes checked.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Class names.
+    pub classes: Vec<String>,
+    matrices: HashMap<String, Mat<f64>>,
+}
+
+impl Parts {
+    /// Parts from their names and matrices.
+    pub fn new(classes: Vec<String>, matrices: HashMap<String, Mat<f64>>) -> Self {
+        Parts { classes, matrices }
+    }
+
+    /// Takes a matrix of any shape.
+    pub fn take(&mut self, name: &str) -> Result<Mat<f64>> {
+        self.matrices.remove(name).ok_or_else(|| Error::Data(format!("the model has no part `{name}`")))
+    }
+
+    /// Takes a matrix that must have exactly this shape; `None` leaves a side open.
+    pub fn take_shaped(
+        &mut self,
+        name: &str,
+        rows: impl Into<Option<usize>>,
+        cols: impl Into<Option<usize>>,
+    ) -> Result<Mat<f64>> {
+        let matrix = self.take(name)?;
+        let (rows, cols) = (rows.into(), cols.into());
+        if rows.is_some_and(|rows| rows != matrix.nrows()) || cols.is_some_and(|cols| cols != matrix.ncols()) {
+            let side = |size: Option<usize>| size.map_or("any".to_string(), |size| size.to_string());
+            return Err(Error::Shape {
+                what: format!("model part `{name}`"),
+                expected: format!("{} x {}", side(rows), side(cols)),
+                found: format!("{} x {}", matrix.nrows(), matrix.ncols()),
+            });
+        }
+        Ok(matrix)
+    }
+
+    /// Takes `svm_weights` (dim x classes) and `svm_bias` (1 x classes); `dim` is checked where it is known.
+    pub fn take_svm(&mut self, dim: Option<usize>) -> Result<Svm> {
+        let weights = self.take_shaped("svm_weights", dim, self.classes.len())?;
+        let bias = self.take_shaped("svm_bias", 1, self.classes.len())?;
+        Ok(Svm { weights, bias: bias.row(0).iter().copied().collect() })
+    }
+
+    /// Takes a 1 x C row of block sizes that must add up to `total`; the counterpart of [`sizes_row`].
+    pub fn take_blocks(&mut self, name: &str, total: usize) -> Result<Blocks> {
+        let row = self.take_shaped(name, 1, self.classes.len())?;
+        let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v <= total as f64).then_some(v as usize);
+        let sizes: Option<Vec<usize>> = row.row(0).iter().map(|&v| whole(v)).collect();
+        let blocks = sizes.map(Blocks::from_sizes).filter(|blocks| blocks.total() == total);
+        blocks.ok_or_else(|| Error::Data(format!("model part `{name}` is not a list of sizes that add up to {total}")))
+    }
+}
+
+/// Block sizes as a 1 x C matrix, so that they can be a model part.
+pub fn sizes_row(blocks: &Blocks) -> Mat<f64> {
+    let sizes: Vec<usize> = blocks.sizes().collect();
+    Mat::from_fn(1, sizes.len(), |_, c| sizes[c] as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_class_breaks_ties_low_and_ranks_nan_last() {
+        let scores = faer::mat![[1.0, f64::NAN, f64::NAN], [1.0, -5.0, f64::NAN], [0.0, -6.0, f64::NAN]];
+        assert_eq!(best_class(scores.as_ref()), [0, 1, 0]);
+    }
+
+    #[test]
+    fn hostile_block_sizes_are_refused() {
+        let with = |row: &[f64]| {
+            let matrix = Mat::from_fn(1, row.len(), |_, c| row[c]);
+            let mut parts = Parts::new(vec!["a".into(), "b".into()], HashMap::from([("sizes".to_string(), matrix)]));
+            parts.take_blocks("sizes", 3)
+        };
+        assert_eq!(with(&[1.0, 2.0]).unwrap().total(), 3);
+        for bad in [&[1.0][..], &[1.0, 1.0], &[-1.0, 4.0], &[1.5, 1.5], &[f64::NAN, 3.0], &[1e300, 3.0]] {
+            assert!(with(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The methods, one file each.
+
+pub mod crc;
+pub mod linear_svm;
+pub mod ridge;

@@ -1,0 +1,74 @@
+//! How a caller watches training: progress, objective, warnings, stopping.
+
+use crate::{Classifier, Result};
+use std::ops::ControlFlow;
+
+/// What a method tells its observer after an iteration.
+pub struct Step<'a> {
+    /// Iterations done; 0 is the starting point.
+    pub iter: usize,
+    /// Most iterations there can be.
+    pub max_iter: usize,
+    /// Value of the documented objective, where it is defined.
+    pub objective: Option<f64>,
+    /// Its terms by name; they add up to the objective.
+    pub terms: &'a [(&'static str, f64)],
+    /// Relative change of what is learned, the quantity compared with `tol`.
+    pub change: Option<f64>,
+    /// Builds the model as it stands now; costs nothing unless called.
+    pub model: Option<&'a dyn Fn() -> Result<Box<dyn Classifier>>>,
+}
+
+/// Watches a training run. All methods have a default that does nothing; `()` watches nothing.
+pub trait Observer {
+    /// Called after every iteration; `Break` ends training with the model as it stands.
+    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let _ = step;
+        ControlFlow::Continue(())
+    }
+
+    /// Called when something was done that the user did not ask for (jitter, fewer atoms, ...).
+    fn warn(&mut self, warning: &str) {
+        let _ = warning;
+    }
+}
+
+impl Observer for () {}
+
+/// An observer that remembers everything; for tests, reports and front ends.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// One entry per step.
+    pub steps: Vec<TraceStep>,
+    /// Warnings in order.
+    pub warnings: Vec<String>,
+}
+
+/// A [`Step`] without its borrowed parts.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct TraceStep {
+    /// Iterations done.
+    pub iter: usize,
+    /// Objective value.
+    pub objective: Option<f64>,
+    /// Terms by name.
+    pub terms: Vec<(String, f64)>,
+    /// Relative change.
+    pub change: Option<f64>,
+}
+
+impl Observer for Trace {
+    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.steps.push(TraceStep {
+            iter: step.iter,
+            objective: step.objective,
+            terms: step.terms.iter().map(|&(name, value)| (name.to_string(), value)).collect(),
+            change: step.change,
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.warnings.push(warning.to_string());
+    }
+}

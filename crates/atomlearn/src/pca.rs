@@ -1,0 +1,96 @@
+//! Principal directions with a fixed sign rule.
+
+use crate::Result;
+use crate::linalg::{fix_signs, gram, mul, normalize_columns, outer_gram, svd, sym_eig};
+use faer::{Mat, MatRef};
+
+/// Below this ratio of eigenvalues the Gram matrix has lost too many digits and the SVD is used instead.
+const GRAM_IS_ENOUGH: f64 = 1e-6;
+
+/// Principal directions of centred data.
+#[derive(Clone, Debug)]
+pub struct Pca {
+    /// Mean of the samples.
+    pub mean: Vec<f64>,
+    /// Orthonormal directions in columns, largest variance first; the largest entry of each is positive.
+    pub basis: Mat<f64>,
+    /// Variance along each direction (divisor: samples - 1).
+    pub variances: Vec<f64>,
+    /// Variance of the whole data.
+    pub total_variance: f64,
+}
+
+/// At most `most` principal directions of the columns of `x`, never more than its centred rank.
+pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
+    let (m, n) = x.shape();
+    let mean = mean(x);
+    let centred = Mat::from_fn(m, n, |i, j| x[(i, j)] - mean[i]);
+    let divisor = (n.max(2) - 1) as f64;
+    let total_variance = centred.squared_norm_l2() / divisor;
+    let most = most.min(m).min(n.saturating_sub(1));
+
+    let small_gram = if m <= n { outer_gram(centred.as_ref()) } else { gram(centred.as_ref()) };
+    let (values, vectors) = sym_eig(small_gram.as_ref(), stage)?;
+    let precise = most == 0 || values[most - 1] > GRAM_IS_ENOUGH * values[0];
+    let (mut basis, variances) = if precise {
+        let leading = vectors.subcols(0, most);
+        let mut basis = if m <= n { leading.to_owned() } else { mul(centred.as_ref(), leading) };
+        normalize_columns(basis.as_mut());
+        (basis, values[..most].iter().map(|v| v / divisor).collect())
+    } else {
+        let (u, s, _) = svd(centred.as_ref(), stage)?;
+        let floor = m.max(n) as f64 * f64::EPSILON * s[0];
+        let rank = s.iter().take(most).take_while(|&&s| s > floor).count();
+        (u.subcols(0, rank).to_owned(), s[..rank].iter().map(|s| s * s / divisor).collect::<Vec<_>>())
+    };
+    fix_signs(basis.as_mut());
+    Ok(Pca { mean, basis, variances, total_variance })
+}
+
+/// Mean of the columns.
+pub fn mean(x: MatRef<'_, f64>) -> Vec<f64> {
+    let n = x.ncols() as f64;
+    let mut sums = vec![0.0; x.nrows()];
+    for column in x.col_iter() {
+        sums.iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
+    }
+    sums.into_iter().map(|sum| sum / n).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(m: usize, n: usize) -> Mat<f64> {
+        Mat::from_fn(m, n, |i, j| (((i + 1) * (j + 3) * 7919) % 101) as f64 / (i + 1) as f64)
+    }
+
+    #[test]
+    fn directions_are_orthonormal_and_diagonalise_the_covariance() {
+        for (m, n) in [(6, 30), (30, 6), (12, 12)] {
+            let x = data(m, n);
+            let p = pca(x.as_ref(), 5, "t").unwrap();
+            assert!((gram(p.basis.as_ref()) - Mat::<f64>::identity(5, 5)).norm_max() < 1e-9);
+            let centred = Mat::from_fn(m, n, |i, j| x[(i, j)] - p.mean[i]);
+            let scores = mul(p.basis.transpose(), centred.as_ref());
+            let covariance = outer_gram(scores.as_ref());
+            for i in 0..5 {
+                for j in 0..5 {
+                    let expected = if i == j { p.variances[i] * (n - 1) as f64 } else { 0.0 };
+                    assert!((covariance[(i, j)] - expected).abs() < 1e-7 * covariance[(0, 0)]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_agree_and_rank_is_respected() {
+        let x = mul(data(40, 3).as_ref(), data(3, 20).as_ref());
+        let p = pca(x.as_ref(), 10, "t").unwrap();
+        assert_eq!(p.basis.ncols(), 3);
+        let captured: f64 = p.variances.iter().sum();
+        assert!((captured - p.total_variance).abs() < 1e-9 * p.total_variance);
+        let constant = pca(Mat::from_fn(4, 5, |i, _| i as f64).as_ref(), 2, "t").unwrap();
+        assert_eq!(constant.basis.ncols(), 0);
+    }
+}
