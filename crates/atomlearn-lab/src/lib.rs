@@ -1,1 +1,1 @@
-pub fn f(){}
+pub fn f() {}
