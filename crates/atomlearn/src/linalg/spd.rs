@@ -14,18 +14,16 @@ const PANEL: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Spd {
     factor: Mat<f64>,
-    norm1: f64,
 }
 
 impl Spd {
     /// Factors `a` (its lower triangle is read). `stage` names the step in an error.
     pub fn new(a: Mat<f64>, stage: &str) -> Result<Self> {
-        let norm1 = norm1(a.as_ref());
         let mut factor = a;
         cholesky(factor.as_mut()).map_err(|pivot| {
             Error::numeric(stage, format!("the matrix is not positive definite (pivot {pivot} of {})", factor.nrows()))
         })?;
-        Ok(Spd { factor, norm1 })
+        Ok(Spd { factor })
     }
 
     /// Like [`Spd::new`], but a matrix that is singular to rounding gets 1e-10 of its mean diagonal added,
@@ -79,8 +77,9 @@ impl Spd {
         }
     }
 
-    /// Estimated condition number in the 1-norm (Hager, Higham): at most the true one, rarely below a third of it.
-    pub fn condition(&self) -> f64 {
+    /// Estimated condition number in the 1-norm (Hager, Higham), given [`norm1`] of the matrix: at most the true one,
+    /// rarely below a third of it.
+    pub fn condition(&self, norm1: f64) -> f64 {
         let n = self.dim();
         if n == 0 {
             return 1.0;
@@ -98,7 +97,7 @@ impl Spd {
             let top = (0..n).fold(0, |best, i| if z[(i, 0)].abs() > z[(best, 0)].abs() { i } else { best });
             x = Mat::from_fn(n, 1, |i, _| f64::from(u8::from(i == top)));
         }
-        estimate * self.norm1
+        estimate * norm1
     }
 }
 
@@ -116,7 +115,8 @@ pub(crate) fn cholesky(mut a: MatMut<'_, f64>) -> Result<(), usize> {
     }
 }
 
-fn norm1(a: MatRef<'_, f64>) -> f64 {
+/// Largest absolute column sum of a symmetric matrix, from its lower triangle.
+pub fn norm1(a: MatRef<'_, f64>) -> f64 {
     let n = a.nrows();
     let mut sums = vec![0.0f64; n];
     for j in 0..n {
@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn condition_is_close_to_the_true_one() {
         let a = Mat::from_fn(4, 4, |i, j| if i == j { 10f64.powi(-2 * i as i32) } else { 0.0 });
-        let condition = Spd::new(a, "test").unwrap().condition();
+        let norm = norm1(a.as_ref());
+        let condition = Spd::new(a, "test").unwrap().condition(norm);
         assert!((3e5..1.01e6).contains(&condition), "{condition}");
     }
 

@@ -19,7 +19,7 @@
 
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::graph::{Affinity, AtomGraph};
-use crate::linalg::{Spd, column_norms, gram, mul, mul_add, outer_gram, qr, relative_change};
+use crate::linalg::{Spd, column_norms, gram, mul, mul_add, norm1, outer_gram, qr, relative_change};
 use crate::method::{best_class, sizes_row};
 use crate::params::{Domain, params};
 use crate::score::RidgeResiduals;
@@ -228,7 +228,7 @@ impl LcdlSv {
         graph.add_laplacian(self.lambda1, &mut a);
         if ridge.is_none() {
             match Spd::new(a.clone(), stage) {
-                Ok(factor) if factor.condition() < WORST_CONDITION => return Ok(factor),
+                Ok(factor) if factor.condition(norm1(a.as_ref())) < WORST_CONDITION => return Ok(factor),
                 _ => watch.warn(&format!(
                     "{stage}: the atom graph has {} components and cannot regularise {} atoms; \
                      laplacian_ridge = {SAFE_RIDGE} is used from here on (set it to silence this)",

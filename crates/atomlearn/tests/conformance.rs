@@ -1,0 +1,260 @@
+//! What every method of the registry must do. A new row joins without a line here.
+
+use atomlearn::observe::Trace;
+use atomlearn::params::Domain;
+use atomlearn::registry::{METHODS, Method, Values};
+use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, Observer, Parts, Step, synth};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// Samples of `data` at the given columns, with labels renamed.
+fn subset(data: &Dataset, columns: &[usize], rename: impl Fn(usize) -> String) -> Dataset {
+    let targets = data.targets();
+    let x = Mat::from_fn(data.n_features(), columns.len(), |i, j| data.x()[(i, columns[j])]);
+    let labels: Vec<String> = columns.iter().map(|&j| rename(targets[j])).collect();
+    Dataset::new(x.as_ref(), &labels).unwrap()
+}
+
+/// Training and test part of one synthetic problem.
+fn problem() -> (Dataset, Dataset) {
+    let all = synth::blobs(4, 24, 18, 7);
+    let pick = |wanted: bool| (0..96).filter(|j| (j % 24 < 12) == wanted).collect::<Vec<_>>();
+    (subset(&all, &pick(true), |c| c.to_string()), subset(&all, &pick(false), |c| c.to_string()))
+}
+
+fn fit(method: &Method, data: &Dataset) -> Box<dyn Classifier> {
+    method.fit(&Values::new(), data, &mut ()).unwrap_or_else(|e| panic!("{}: {e}", method.key))
+}
+
+fn accuracy(model: &dyn Classifier, data: &Dataset) -> f64 {
+    let found = model.predict(data.x()).unwrap();
+    let right = found.iter().zip(data.targets()).filter(|&(&f, t)| f == t).count();
+    right as f64 / data.n_samples() as f64
+}
+
+fn all_finite_or_ruled_out(scores: MatRef<'_, f64>) -> bool {
+    // Minus infinity says "never this class"; NaN and plus infinity say nothing.
+    scores.col_iter().all(|column| column.iter().all(|v| !v.is_nan() && *v < f64::INFINITY))
+}
+
+#[test]
+fn learns_and_generalises() {
+    let (train, test) = problem();
+    for method in METHODS {
+        let model = fit(method, &train);
+        let found = accuracy(model.as_ref(), &test);
+        assert!(found > 0.9, "{}: {found}", method.key);
+        assert!(all_finite_or_ruled_out(model.scores(test.x()).unwrap().as_ref()), "{}", method.key);
+    }
+}
+
+#[test]
+fn same_bits_on_any_number_of_threads() {
+    let (train, test) = problem();
+    for method in METHODS {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let model = fit(method, &train);
+                let parts: Vec<Mat<f64>> = model.parts().into_iter().map(|(_, part)| part.to_owned()).collect();
+                (parts, model.scores_by_rule(test.x()).unwrap())
+            })
+        };
+        let one = run(1);
+        assert!(one == run(2) && one == run(4), "{}", method.key);
+    }
+}
+
+#[test]
+fn order_of_samples_and_names_of_classes_do_not_matter() {
+    let (train, test) = problem();
+    let n = train.n_samples();
+    let shuffled: Vec<usize> = (0..n).map(|j| (j * 29 + 5) % n).collect();
+    for method in METHODS {
+        let model = fit(method, &train);
+        let expected = model.predict(test.x()).unwrap();
+        let renamed = fit(method, &subset(&train, &(0..n).collect::<Vec<_>>(), |c| format!("name {c}")));
+        assert_eq!(renamed.classes()[2], "name 2");
+        assert_eq!(renamed.predict(test.x()).unwrap(), expected, "{}: renamed classes", method.key);
+        let other = fit(method, &subset(&train, &shuffled, |c| c.to_string())).predict(test.x()).unwrap();
+        let same = other.iter().zip(&expected).filter(|(a, b)| a == b).count();
+        assert!(same * 100 >= expected.len() * 95, "{}: {same} of {}", method.key, expected.len());
+    }
+}
+
+#[test]
+fn one_at_a_time_equals_all_at_once() {
+    let (train, test) = problem();
+    for method in METHODS {
+        let model = fit(method, &train);
+        let all = model.scores(test.x()).unwrap();
+        for j in 0..test.n_samples() {
+            let one = model.scores(test.x().subcols(j, 1)).unwrap();
+            for c in 0..4 {
+                let (a, b) = (one[(c, 0)], all[(c, j)]);
+                assert!(a == b || (a - b).abs() < 1e-8 * (1.0 + b.abs()), "{}: {a} against {b}", method.key);
+            }
+        }
+    }
+}
+
+#[test]
+fn saved_models_score_with_the_same_bits_and_damaged_parts_are_refused() {
+    let (train, test) = problem();
+    let folder = tempfile::tempdir().unwrap();
+    for method in METHODS {
+        let prep = "pca:12,unit".parse().unwrap();
+        let model = Model::train(method, &Values::new(), &prep, &train, &mut ()).unwrap();
+        let path = folder.path().join(method.key);
+        model.save(&path).unwrap();
+        let back = Model::load(&path).unwrap();
+        assert!(back.scores(test.x()).unwrap() == model.scores(test.x()).unwrap(), "{}", method.key);
+        assert_eq!(back.params(), model.params());
+
+        let parts = model.classifier().parts();
+        for (damaged, _) in &parts {
+            let matrices = |edit: &dyn Fn(MatRef<'_, f64>) -> Option<Mat<f64>>| -> HashMap<String, Mat<f64>> {
+                let one = |&(name, part): &(&str, MatRef<'_, f64>)| {
+                    let part = if name == *damaged { edit(part)? } else { part.to_owned() };
+                    Some((name.to_string(), part))
+                };
+                parts.iter().filter_map(one).collect()
+            };
+            let classes = model.classes().to_vec();
+            let missing = matrices(&|_| None);
+            assert!(
+                method.restore(model.params(), Parts::new(classes.clone(), missing)).is_err(),
+                "{} without {damaged}",
+                method.key
+            );
+            let grown = matrices(&|part| Some(Mat::zeros(part.nrows() + 1, part.ncols() + 1)));
+            assert!(
+                method.restore(model.params(), Parts::new(classes, grown)).is_err(),
+                "{} with a larger {damaged}",
+                method.key
+            );
+        }
+    }
+}
+
+#[test]
+fn bad_samples_are_refused_by_name() {
+    let (train, test) = problem();
+    for method in METHODS {
+        let model = fit(method, &train);
+        let short = model.scores(test.x().subrows(0, 17)).unwrap_err().to_string();
+        assert!(short.contains("expected 18, as in training, found 17"), "{}: {short}", method.key);
+        let mut broken = test.x().to_owned();
+        broken[(3, 2)] = f64::NAN;
+        let message = model.scores(broken.as_ref()).unwrap_err().to_string();
+        assert!(message.starts_with("sample 2, feature 3"), "{}: {message}", method.key);
+        assert_eq!(model.scores(Mat::zeros(18, 0).as_ref()).unwrap().shape(), (4, 0));
+    }
+}
+
+#[test]
+fn parameters_are_documented_and_checked_by_name() {
+    let (train, _) = problem();
+    for method in METHODS {
+        assert!(!method.title.is_empty() && !method.paper.is_empty());
+        for info in method.params() {
+            assert!(info.doc.ends_with('.'), "{}.{}: {}", method.key, info.name, info.doc);
+            for value in info.grid.iter().chain([&info.default]) {
+                let values = Values::from_iter([(info.name.to_string(), value.clone())]);
+                assert!(method.complete(&values).is_ok(), "{}.{} = {value}", method.key, info.name);
+            }
+            let wrong = match info.domain {
+                Domain::Flag | Domain::OneOf(_) | Domain::Auto(_) => Value::from("no such thing"),
+                _ => Value::from(-1.5),
+            };
+            let values = Values::from_iter([(info.name.to_string(), wrong)]);
+            let message = method.fit(&values, &train, &mut ()).err().map(|e| e.to_string()).unwrap_or_default();
+            assert!(message.starts_with(&format!("parameter `{}`", info.name)), "{}: {message}", method.key);
+        }
+        let unknown = Values::from_iter([("no_such_parameter".to_string(), Value::from(1))]);
+        assert!(matches!(method.complete(&unknown), Err(Error::Unknown { kind: "parameter", .. })));
+        for preset in method.presets {
+            assert!(method.complete(&method.preset(preset.name).unwrap()).is_ok(), "{} {}", method.key, preset.name);
+        }
+    }
+}
+
+#[test]
+fn an_observer_can_stop_training_at_any_step() {
+    struct StopAt(usize, usize);
+    impl Observer for StopAt {
+        fn step(&mut self, _: &Step<'_>) -> ControlFlow<()> {
+            self.1 += 1;
+            if self.1 > self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    let (train, test) = problem();
+    for method in METHODS {
+        for after in [0, 1] {
+            let mut stop = StopAt(after, 0);
+            let model = method.fit(&Values::new(), &train, &mut stop).unwrap();
+            assert!(stop.1 <= after + 1, "{} went on", method.key);
+            assert!(all_finite_or_ruled_out(model.scores(test.x()).unwrap().as_ref()), "{}", method.key);
+        }
+    }
+}
+
+#[test]
+fn objectives_are_sums_of_their_terms() {
+    let (train, _) = problem();
+    for method in METHODS {
+        let mut trace = Trace::default();
+        method.fit(&Values::new(), &train, &mut trace).unwrap();
+        for step in trace.steps.iter().filter(|step| !step.terms.is_empty()) {
+            let sum: f64 = step.terms.iter().map(|(_, value)| value).sum();
+            let objective = step.objective.unwrap();
+            assert!((sum - objective).abs() <= 1e-9 * (1.0 + sum.abs()), "{}: {sum} {objective}", method.key);
+        }
+    }
+}
+
+/// Data that breaks careless arithmetic: the outcome is a typed error or finite scores.
+#[test]
+fn degenerate_data_gives_a_finite_model_or_a_clear_error() {
+    let base = synth::blobs(3, 8, 6, 3);
+    let labels = |sizes: &[usize]| -> Vec<String> {
+        sizes.iter().enumerate().flat_map(|(c, &size)| vec![c.to_string(); size]).collect()
+    };
+    let edited = |edit: &dyn Fn(usize, usize, f64) -> f64| Mat::from_fn(6, 24, |i, j| edit(i, j, base.x()[(i, j)]));
+    let cases: Vec<(&str, Mat<f64>, Vec<String>)> = vec![
+        ("duplicate samples", Mat::from_fn(6, 24, |i, j| base.x()[(i, j / 4 * 4)]), labels(&[8, 8, 8])),
+        ("all samples of a class equal", Mat::from_fn(6, 24, |i, j| base.x()[(i, j / 8 * 8)]), labels(&[8, 8, 8])),
+        ("identical classes", Mat::from_fn(6, 24, |i, j| base.x()[(i, j % 8)]), labels(&[8, 8, 8])),
+        ("constant features", edited(&|i, _, v| if i < 3 { 1.0 } else { v }), labels(&[8, 8, 8])),
+        ("rank one", edited(&|i, j, _| (i as f64 + 1.0) * (j as f64 + 1.0)), labels(&[8, 8, 8])),
+        ("an all-zero sample", edited(&|_, j, v| if j == 3 { 0.0 } else { v }), labels(&[8, 8, 8])),
+        ("an all-zero class", edited(&|_, j, v| if j < 8 { 0.0 } else { v }), labels(&[8, 8, 8])),
+        ("nothing but zeros", Mat::zeros(6, 24), labels(&[8, 8, 8])),
+        ("one sample per class", Mat::from_fn(6, 3, |i, j| base.x()[(i, 8 * j)]), labels(&[1, 1, 1])),
+        ("unbalanced", base.x().to_owned(), labels(&[1, 2, 21])),
+        ("one feature", Mat::from_fn(1, 24, |_, j| base.x()[(0, j)] + (j / 8) as f64), labels(&[8, 8, 8])),
+        ("tiny scale", edited(&|_, _, v| v * 1e-150), labels(&[8, 8, 8])),
+        ("huge scale", edited(&|_, _, v| v * 1e150), labels(&[8, 8, 8])),
+    ];
+    for (name, x, labels) in &cases {
+        let data = Dataset::new(x.as_ref(), labels).unwrap();
+        for method in METHODS {
+            match Model::train(method, &Values::new(), &"unit".parse().unwrap(), &data, &mut ()) {
+                Ok(model) => {
+                    let scores = model.scores(data.x()).unwrap();
+                    assert!(all_finite_or_ruled_out(scores.as_ref()), "{} on {name}", method.key);
+                }
+                Err(Error::Data(_) | Error::Param { .. } | Error::Numeric { .. }) => {}
+                Err(other) => panic!("{} on {name}: {other}", method.key),
+            }
+        }
+    }
+}
+
+#[test]
+fn models_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + ?Sized>() {}
+    shared::<dyn Classifier>();
+    shared::<Model>();
+}
