@@ -2,6 +2,7 @@
 pub mod blocks;
 pub mod coding;
 pub mod dataset;
+pub mod draw;
 pub mod error;
 pub mod graph;
 pub mod init;
@@ -17,6 +18,7 @@ pub mod registry;
 pub mod score;
 pub mod svm;
 pub mod synth;
+pub mod update;
 
 pub use blocks::Blocks;
 pub use dataset::Dataset;
