@@ -1,5 +1,9 @@
 //! The methods, one file each.
 
+pub mod cadl;
 pub mod crc;
+pub mod dadl;
+pub mod dpl;
 pub mod linear_svm;
 pub mod ridge;
+pub mod sadl;
