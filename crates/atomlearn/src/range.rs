@@ -4,12 +4,14 @@
 //! the same model from the few rows of `X_r`: analysis dictionaries are `Omega = Omega_r Q^T`, synthesis dictionaries
 //! `D = Q D_r`, and norms of rows and columns are preserved. Nothing is approximated.
 
-use crate::linalg::{mul, qr, svd};
+use crate::linalg::{column_norms, mul, qr, select_columns, svd};
 use crate::{Dataset, Result};
 use faer::{Mat, MatRef};
 
-/// A diagonal entry of `R` below this fraction of the largest hints at dependent samples; only then is the rank sought.
-const DEPENDENT: f64 = 1e-8;
+/// A sample whose part outside the span of earlier ones is below this fraction of its length depends on them.
+const DEPENDENT: f64 = 1e-12;
+/// What may be left of a dependent sample outside the basis.
+const SPANNED: f64 = 1e-11;
 
 /// Training data in coordinates of their own range.
 pub struct Reduced {
@@ -27,18 +29,44 @@ pub fn reduce(train: &Dataset) -> Result<Option<Reduced>> {
         return Ok(None);
     }
     let (q, r) = qr(train.x());
-    let diagonal = || (0..r.nrows()).map(|i| r[(i, i)].abs());
-    let (smallest, largest) = (diagonal().fold(f64::INFINITY, f64::min), diagonal().fold(0.0, f64::max));
-    let (basis, coordinates) = if smallest > DEPENDENT * largest {
-        (q, r)
-    } else {
-        let (u, s, v) = svd(r.as_ref(), "range of the training data")?;
-        let floor = train.n_features() as f64 * f64::EPSILON * s[0];
-        let rank = s.iter().take_while(|&&s| s > floor).count().max(1);
-        let coordinates = Mat::from_fn(rank, v.nrows(), |i, j| s[i] * v[(j, i)]);
-        (mul(q.as_ref(), u.subcols(0, rank)), coordinates)
+    let norms = column_norms(train.x());
+    let (mut kept, dropped): (Vec<usize>, Vec<usize>) =
+        (0..train.n_samples()).partition(|&j| r[(j, j)].abs() > DEPENDENT * norms[j]);
+    if kept.is_empty() {
+        kept.push(0);
+    }
+    let (basis, coordinates) = match dropped.is_empty() {
+        true => (q, r),
+        false => match independent(train.x(), &norms, &kept, &dropped) {
+            Some(reduced) => reduced,
+            None => singular(q, r.as_ref())?,
+        },
     };
     Ok(Some(Reduced { basis, train: train.with_features(coordinates)? }))
+}
+
+/// Basis from the `kept` samples and coordinates of all, unless some `dropped` sample is not in their span after all
+/// (the directions that QR makes up for dependent samples may have hidden it).
+fn independent(x: MatRef<'_, f64>, norms: &[f64], kept: &[usize], dropped: &[usize]) -> Option<(Mat<f64>, Mat<f64>)> {
+    let (basis, r) = qr(select_columns(x, kept).as_ref());
+    let rest = select_columns(x, dropped);
+    let along = mul(basis.transpose(), rest.as_ref());
+    let left = column_norms((&rest - mul(basis.as_ref(), along.as_ref())).as_ref());
+    if dropped.iter().zip(&left).any(|(&j, left)| *left > SPANNED * norms[j]) {
+        return None;
+    }
+    let mut coordinates = Mat::zeros(basis.ncols(), x.ncols());
+    kept.iter().zip(r.col_iter()).for_each(|(&j, column)| coordinates.col_mut(j).copy_from(column));
+    dropped.iter().zip(along.col_iter()).for_each(|(&j, column)| coordinates.col_mut(j).copy_from(column));
+    Some((basis, coordinates))
+}
+
+/// Basis and coordinates from the singular vectors of `q r`.
+fn singular(q: Mat<f64>, r: MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> {
+    let (u, s, v) = svd(r, "range of the training data")?;
+    let floor = q.nrows() as f64 * f64::EPSILON * s[0];
+    let rank = s.iter().take_while(|&&s| s > floor).count().max(1);
+    Ok((mul(q.as_ref(), u.subcols(0, rank)), Mat::from_fn(rank, v.nrows(), |i, j| s[i] * v[(j, i)])))
 }
 
 impl Reduced {
@@ -85,6 +113,16 @@ mod tests {
         let train = synth::blobs(2, 3, 20, 2);
         let repeated = Mat::from_fn(20, 6, |i, j| train.x()[(i, j / 2)] * (1 + j) as f64);
         check(&train.with_features(repeated).unwrap(), 3);
+    }
+
+    #[test]
+    fn made_up_directions_hide_no_sample() {
+        // Two equal samples, then the very direction that QR makes up for the second.
+        let train = synth::blobs(2, 2, 9, 5);
+        let x = Mat::from_fn(9, 4, |i, j| f64::from(u8::from(i == [0, 0, 1, 2][j])));
+        check(&train.with_features(x).unwrap(), 3);
+        let x = Mat::from_fn(9, 4, |i, j| if j == 2 { 0.0 } else { (1 + i * i + j) as f64 });
+        check(&train.with_features(Mat::from_fn(9, 4, |i, j| x[(i, j)] / 100.0)).unwrap(), 2);
     }
 
     #[test]
