@@ -26,7 +26,7 @@
 
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::draw::ClassDraws;
-use crate::linalg::{concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
+use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::range;
@@ -92,6 +92,14 @@ impl CadlModel {
     }
 }
 
+/// What the dictionary step needs, prepared once.
+enum Maps<'a> {
+    /// Per class `B_c = X_c^T (X_c X_c^T + lambda1 Xbar_c Xbar_c^T + lambda3 I)^-1` and `B_c X`.
+    Own(Vec<(Mat<f64>, Mat<f64>)>),
+    /// For `Z_c X^T (X X^T + lambda1 Xbar_c Xbar_c^T + lambda3 I)^-1`.
+    All(ClasswiseMap<'a>),
+}
+
 /// What the iterations work on; `analysis` is `Omega^T`, so that atoms are columns.
 struct State {
     analysis: Mat<f64>,
@@ -127,11 +135,9 @@ impl Fit for Cadl {
         let mut redrawn = 0;
         for iter in 1..=self.max_iter {
             state.codes = self.codes(seen, &state);
-            let (analysis, zeros) = self.dictionary(seen, &maps, &atoms, &state.codes, &mut draws);
-            redrawn += zeros;
-            let change = relative_change(analysis.as_ref(), state.analysis.as_ref());
-            state.responses = mul(analysis.transpose(), seen.x());
-            state.analysis = analysis;
+            let before = state.analysis.clone();
+            redrawn += self.update_dictionary(seen, &maps, &atoms, &mut state, &mut draws);
+            let change = relative_change(state.analysis.as_ref(), before.as_ref());
             state.svm = self.classifiers(seen, &state.codes, &state.svm)?;
             let terms = self.terms(seen, &atoms, &state);
             let objective: f64 = terms.iter().map(|term| term.1).sum();
@@ -178,14 +184,23 @@ impl State {
 }
 
 impl Cadl {
-    /// The dictionary step's systems: `X_c X_c^T + lambda1 Xbar_c Xbar_c^T + lambda3 I`, published, or
-    /// `X X^T + lambda1 Xbar_c Xbar_c^T + lambda3 I`, exact.
-    fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<ClasswiseMap<'a>> {
+    /// Prepares the dictionary step.
+    fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<Maps<'a>> {
         let other = match self.updates {
             Updates::Published => self.lambda1,
             Updates::Exact => 1.0 + self.lambda1,
         };
-        ClasswiseMap::new(train, ClassWeights { own: 1.0, other, ridge: self.lambda3 }, "CADL dictionary", watch)
+        let weights = ClassWeights { own: 1.0, other, ridge: self.lambda3 };
+        let map = ClasswiseMap::new(train, weights, "CADL dictionary", watch)?;
+        if self.updates == Updates::Exact {
+            return Ok(Maps::All(map));
+        }
+        let of_class = |c: usize| {
+            let own = map.own(c);
+            let responses = mul(own.as_ref(), train.x());
+            (own, responses)
+        };
+        Ok(Maps::Own((0..train.n_classes()).map(of_class).collect()))
     }
 
     /// Step 1: `z = v + a U_phi w`, `(I + a U_phi^T U_phi) w = t_phi - b_phi - U_phi^T v`.
@@ -208,34 +223,51 @@ impl Cadl {
         codes
     }
 
-    /// Step 2, `Omega^T`, and how many atoms had to be drawn anew.
-    fn dictionary(
+    /// Step 2: `Omega` and `Omega X`; returns how many atoms had to be drawn anew.
+    fn update_dictionary(
         &self,
         train: &Dataset,
-        maps: &ClasswiseMap<'_>,
+        maps: &Maps<'_>,
         atoms: &Blocks,
-        codes: &Mat<f64>,
+        state: &mut State,
         draws: &mut ClassDraws<'_>,
-    ) -> (Mat<f64>, usize) {
-        if self.updates == Updates::Exact {
-            return (maps.of_all_samples(codes.as_ref(), atoms).transpose().to_owned(), 0);
-        }
-        let class_atoms = |c: usize| {
-            let (rows, samples) = (atoms.range(c), train.blocks().range(c));
-            let own = codes.submatrix(rows.start, samples.start, rows.len(), samples.len());
-            let mut part = mul(maps.own(c).transpose(), own.transpose());
-            let zeros = normalize_columns(part.as_mut());
-            (part, zeros)
+    ) -> usize {
+        let own = match maps {
+            Maps::Own(own) => own,
+            Maps::All(map) => {
+                let omega = map.of_all_samples(state.codes.as_ref(), atoms);
+                state.responses = mul(omega.as_ref(), train.x());
+                state.analysis = omega.transpose().to_owned();
+                return 0;
+            }
         };
-        let mut parts: Vec<(Mat<f64>, usize)> = (0..atoms.len()).into_par_iter().map(class_atoms).collect();
-        for (c, (part, zeros)) in parts.iter_mut().enumerate().filter(|(_, (_, zeros))| *zeros > 0) {
+        let of_class = |c: usize| {
+            let (rows, samples) = (atoms.range(c), train.blocks().range(c));
+            let codes = state.codes.submatrix(rows.start, samples.start, rows.len(), samples.len());
+            let (map, map_x) = &own[c];
+            let mut part = mul(map.transpose(), codes.transpose());
+            let norms = column_norms(part.as_ref());
+            let zeros = normalize_columns(part.as_mut());
+            let mut responses = mul(codes, map_x.as_ref());
+            for column in responses.as_mut().col_iter_mut() {
+                column.iter_mut().zip(&norms).filter(|(_, norm)| **norm > 0.0).for_each(|(v, norm)| *v /= norm);
+            }
+            (part, responses, zeros)
+        };
+        let mut parts: Vec<_> = (0..atoms.len()).into_par_iter().map(of_class).collect();
+        for (c, (part, responses, zeros)) in parts.iter_mut().enumerate().filter(|(_, (.., zeros))| *zeros > 0) {
             let mut fresh = draws.atoms(c, *zeros);
             normalize_columns(fresh.as_mut());
             let dead: Vec<usize> = (0..part.ncols()).filter(|&j| part.col(j).norm_l2() < 0.5).collect();
             dead.iter().zip(fresh.col_iter()).for_each(|(&j, atom)| part.col_mut(j).copy_from(atom));
+            *responses = mul(part.transpose(), train.x());
         }
-        let zeros = parts.iter().map(|(_, zeros)| zeros).sum();
-        (concat_columns(&parts.into_iter().map(|(part, _)| part).collect::<Vec<_>>()), zeros)
+        for (c, (part, responses, _)) in parts.iter().enumerate() {
+            let rows = atoms.range(c);
+            state.analysis.subcols_mut(rows.start, rows.len()).copy_from(part);
+            state.responses.subrows_mut(rows.start, rows.len()).copy_from(responses);
+        }
+        parts.iter().map(|(.., zeros)| zeros).sum()
     }
 
     /// Step 3: the SVM of these codes, from the previous one.

@@ -41,8 +41,9 @@ const PENALTY_GROWTH: f64 = 1.05;
 const LARGEST_PENALTY: f64 = 1e3;
 /// A residual this many times its smallest value means divergence.
 const DIVERGED: f64 = 10.0;
-/// Most rows of structure per class unless asked for.
-const MOST_ROWS: usize = 10;
+/// Most atoms and rows of structure per class unless asked for; more changed no prediction that was looked at.
+const MOST_ATOMS: usize = 10;
+const MOST_ROWS: usize = 4;
 
 /// How the objective is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -67,7 +68,7 @@ params! {
         delta: f64 = 1e-3, Domain::Positive;
         /// Atoms for each class; auto: the mean number of samples of a class, at most 10.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Rows of structure for each class; auto: as many as atoms, at most 10.
+        /// Rows of structure for each class; auto: as many as atoms, at most 4.
         rows_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Scale the atoms to length 1 in every iteration.
         normalize_rows: bool = false, Domain::Flag;
@@ -194,7 +195,7 @@ impl Fit for Sadl {
 impl Sadl {
     fn per_class(&self, train: &Dataset) -> (usize, usize) {
         let mean = train.n_samples().div_ceil(train.n_classes());
-        let atoms = self.atoms_per_class.unwrap_or(mean.min(MOST_ROWS));
+        let atoms = self.atoms_per_class.unwrap_or(mean.min(MOST_ATOMS));
         (atoms, self.rows_per_class.unwrap_or(atoms.min(MOST_ROWS)))
     }
 

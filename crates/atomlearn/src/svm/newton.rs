@@ -6,7 +6,7 @@
 //! active set, the target is the exact minimiser.
 
 use super::{Svm, sign};
-use crate::linalg::{Spd, dot, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, gram, mul, outer_gram, select_columns};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ pub fn one_vs_rest(
     tau: f64,
     start: Option<&Svm>,
 ) -> Result<Svm> {
-    let shared = Shared::new(z, tau)?;
+    let shared = Shared::new(z, tau, start.is_none())?;
     let zero = Svm::zero(z.nrows(), n_classes);
     let start = start.unwrap_or(&zero);
     let outputs = start.scores(z);
@@ -57,8 +57,8 @@ struct Shared<'a> {
     tau: f64,
     /// `Z^T Z`, where it pays.
     gram: Option<Mat<f64>>,
-    /// Factor of the system with every sample active: where each class starts from zero.
-    all_active: System,
+    /// Factor of the system with every sample active, where each class starts from zero.
+    all_active: Option<System>,
 }
 
 /// The factored least-squares system of one active set.
@@ -85,11 +85,11 @@ struct Point {
 }
 
 impl<'a> Shared<'a> {
-    fn new(z: MatRef<'a, f64>, tau: f64) -> Result<Self> {
+    fn new(z: MatRef<'a, f64>, tau: f64, from_zero: bool) -> Result<Self> {
         let (dim, n) = z.shape();
         let gram = (n <= GRAM_WIDTH * dim).then(|| gram(z));
         let all: Vec<usize> = (0..n).collect();
-        let all_active = System::new(z, gram.as_ref(), &all, tau)?;
+        let all_active = from_zero.then(|| System::new(z, gram.as_ref(), &all, tau)).transpose()?;
         Ok(Shared { z, tau, gram, all_active })
     }
 
@@ -121,11 +121,12 @@ impl<'a> Shared<'a> {
             return Ok(Point { alpha, start_share: 0.0, bias, outputs: vec![bias; n], norm: 0.0 });
         }
         let own;
-        let system = if active.len() == n {
-            &self.all_active
-        } else {
-            own = System::new(self.z, self.gram.as_ref(), active, self.tau)?;
-            &own
+        let system = match &self.all_active {
+            Some(all_active) if active.len() == n => all_active,
+            _ => {
+                own = System::new(self.z, self.gram.as_ref(), active, self.tau)?;
+                &own
+            }
         };
         let (bias, outputs) = match system {
             System::Dual(factor) => {

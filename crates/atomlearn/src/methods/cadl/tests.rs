@@ -19,8 +19,8 @@ fn descend(cadl: &Cadl, train: &Dataset, atoms: &Blocks, start: Mat<f64>, mut ch
     for _ in 0..cadl.max_iter {
         state.codes = cadl.codes(train, &state);
         check(&state);
-        state.analysis = cadl.dictionary(train, &maps, atoms, &state.codes, &mut draws).0;
-        state.responses = mul(state.analysis.transpose(), train.x());
+        cadl.update_dictionary(train, &maps, atoms, &mut state, &mut draws);
+        assert!((&state.responses - mul(state.analysis.transpose(), train.x())).norm_max() < 1e-9);
         check(&state);
         state.svm = cadl.classifiers(train, &state.codes, &state.svm).unwrap();
         check(&state);
@@ -129,16 +129,23 @@ fn without_margins_codes_are_responses_and_scale_does_not_matter() {
         sub_steps += 1;
     });
     let maps = cadl.maps(&train, &mut ()).unwrap();
-    let z = mul(first.transpose(), train.x());
     let mut draws = ClassDraws::new(0, 3, 8, None);
-    let (once, zeros) = cadl.dictionary(&train, &maps, &atoms, &z, &mut draws);
-    let (scaled, _) = cadl.dictionary(&train, &maps, &atoms, &(Scale(17.0) * &z), &mut draws);
-    assert!(zeros == 0 && (&once - scaled).norm_max() < 1e-12);
+    let mut once = State::new(&train, first.clone());
+    let z = once.codes.clone();
+    assert_eq!(cadl.update_dictionary(&train, &maps, &atoms, &mut once, &mut draws), 0);
+    let mut scaled = State::new(&train, first);
+    scaled.codes *= Scale(17.0);
+    cadl.update_dictionary(&train, &maps, &atoms, &mut scaled, &mut draws);
+    assert!((&once.analysis - scaled.analysis).norm_max() < 1e-12);
     // A pure ridge map, then unit rows.
     let range = train.blocks().range(1);
-    let mut expected = mul(maps.own(1).transpose(), z.submatrix(3, range.start, 3, range.len()).transpose());
+    let others = outer_gram(train.x()) - outer_gram(train.class(1));
+    let mut system = outer_gram(train.class(1)) + Scale(cadl.lambda1) * others;
+    (0..8).for_each(|i| system[(i, i)] += cadl.lambda3);
+    let own = z.submatrix(3, range.start, 3, range.len());
+    let mut expected = Spd::new(system, "t").unwrap().solve(mul(train.class(1), own.transpose()).as_ref());
     normalize_columns(expected.as_mut());
-    assert!((once.subcols(3, 3) - expected).norm_max() < 1e-12);
+    assert!((once.analysis.subcols(3, 3) - expected).norm_max() < 1e-9);
 }
 
 #[test]

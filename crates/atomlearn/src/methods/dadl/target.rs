@@ -13,7 +13,6 @@ pub(super) struct Targets {
     pub copies: usize,
     /// Non-zeros of a target code, copies counted: `T0`.
     pub nonzeros: usize,
-    n_classes: usize,
 }
 
 impl Targets {
@@ -32,12 +31,7 @@ impl Targets {
             Some(column) if walsh(c + 1, column + 1, bits) => unit,
             _ => 0.0,
         });
-        Targets { codes, copies, nonzeros, n_classes }
-    }
-
-    /// How often row `r` counts.
-    pub fn copies_of(&self, r: usize) -> usize {
-        if r < self.n_classes { self.copies } else { 1 }
+        Targets { codes, copies, nonzeros }
     }
 }
 
@@ -73,11 +67,11 @@ mod tests {
         for (n_classes, dim) in [(38, 300), (10, 64), (2, 1), (3, 2), (15, 3000), (102, 3000), (7, 5)] {
             let targets = Targets::new(n_classes, dim);
             let rows = targets.codes.nrows();
-            assert!((0..rows).map(|r| targets.copies_of(r)).sum::<usize>() > dim);
+            let copies = |r: usize| if r < n_classes { targets.copies } else { 1 };
+            assert!((0..rows).map(copies).sum::<usize>() > dim);
             assert!(column_norms(targets.codes.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
             for c in 0..n_classes {
-                let used: usize =
-                    (0..rows).filter(|&r| targets.codes[(r, c)] != 0.0).map(|r| targets.copies_of(r)).sum();
+                let used: usize = (0..rows).filter(|&r| targets.codes[(r, c)] != 0.0).map(copies).sum();
                 assert_eq!(used, targets.nonzeros);
             }
         }

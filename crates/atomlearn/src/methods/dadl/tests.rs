@@ -14,6 +14,10 @@ fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbours
     fit + dadl.lambda1 * label + dadl.lambda2 * joined + ridge
 }
 
+fn copies_of(targets: &Targets, r: usize) -> usize {
+    if r < targets.codes.ncols() { targets.copies } else { 1 }
+}
+
 #[test]
 fn no_half_step_raises_the_objective_and_codes_stay_sparse() {
     let train = synth::blobs(4, 12, 9, 1);
@@ -32,7 +36,7 @@ fn no_half_step_raises_the_objective_and_codes_stay_sparse() {
             dadl.update_codes(&wanted, &targets, &mut state);
             for i in 0..48 {
                 let used: usize =
-                    (0..state.z.nrows()).filter(|&r| state.z[(r, i)] != 0.0).map(|r| targets.copies_of(r)).sum();
+                    (0..state.z.nrows()).filter(|&r| state.z[(r, i)] != 0.0).map(|r| copies_of(&targets, r)).sum();
                 assert!(used <= targets.nonzeros);
             }
         }
@@ -67,7 +71,7 @@ fn kept_once_and_scaled_equals_all_copies() {
     let targets = Targets::new(3, 20);
     assert!(targets.copies > 1);
     let rows: Vec<usize> =
-        (0..targets.codes.nrows()).flat_map(|r| std::iter::repeat_n(r, targets.copies_of(r))).collect();
+        (0..targets.codes.nrows()).flat_map(|r| std::iter::repeat_n(r, copies_of(&targets, r))).collect();
     let root = (targets.copies as f64).sqrt();
     let full = Mat::from_fn(rows.len(), 3, |k, c| targets.codes[(rows[k], c)] / if rows[k] < 3 { root } else { 1.0 });
     let gap = crate::linalg::gram(full.as_ref()) - crate::linalg::gram(targets.codes.as_ref());
