@@ -96,6 +96,51 @@ impl Method {
     }
 }
 
+const CADL_PRESETS: &[Preset] = &[
+    Preset { name: "default", doc: "The defaults: the published AR demo", values: "{}" },
+    Preset {
+        name: "ar",
+        doc: "AR, as printed in the paper",
+        values: r#"{"lambda1": 4e-3, "lambda2": 4e-4, "lambda3": 4e-4}"#,
+    },
+    Preset {
+        name: "scene15",
+        doc: "Scene15, as printed in the paper",
+        values: r#"{"lambda1": 1e-4, "lambda2": 1e-2, "lambda3": 1e-4}"#,
+    },
+    Preset {
+        name: "caltech101",
+        doc: "Caltech101, as printed in the paper",
+        values: r#"{"lambda1": 5e-4, "lambda2": 5e-4, "lambda3": 5e-3}"#,
+    },
+    Preset {
+        name: "ucf50",
+        doc: "UCF50, as printed in the paper",
+        values: r#"{"lambda1": 1e-2, "lambda2": 3e-5, "lambda3": 1e-3}"#,
+    },
+];
+
+const DPL_PRESETS: &[Preset] = &[
+    Preset { name: "eyaleb", doc: "Extended Yale B, as printed in the paper; the defaults", values: "{}" },
+    Preset { name: "ar", doc: "AR, as printed in the paper", values: r#"{"lambda": 5e-3}"# },
+    Preset { name: "caltech101", doc: "Caltech101, as printed in the paper", values: r#"{"lambda": 1e-4}"# },
+    Preset {
+        name: "ucf50",
+        doc: "UCF50, as printed in the paper",
+        values: r#"{"lambda": 1e-2, "tau": 1e-2, "atoms_per_class": 50}"#,
+    },
+];
+
+const DADL_PRESETS: &[Preset] = &[
+    Preset { name: "faces", doc: "Extended Yale B and AR, as printed in the paper; the defaults", values: "{}" },
+    Preset { name: "caltech101", doc: "Caltech101, as printed in the paper", values: r#"{"knn": 5, "lambda3": 4.0}"# },
+    Preset {
+        name: "scene15",
+        doc: "Scene15, as printed in the paper",
+        values: r#"{"knn": 5, "lambda2": 1e-2, "lambda3": 1.0}"#,
+    },
+];
+
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
     Method::of::<methods::lcdl_sv::LcdlSv>(
@@ -124,6 +169,26 @@ pub static METHODS: &[Method] = &[
         "Linear SVM, one against the rest",
         "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
         &[],
+    ),
+    Method::of::<methods::cadl::Cadl>(
+        "Class-aware analysis dictionary learning (CADL)",
+        "Wang, Guo, Guo, Luo, Kong: Class-aware analysis dictionary learning for pattern classification. IEEE Signal Processing Letters 2017",
+        CADL_PRESETS,
+    ),
+    Method::of::<methods::sadl::Sadl>(
+        "Structured analysis dictionary learning (SADL)",
+        "Tang, Panahi, Krim, Dai: Analysis dictionary learning based classification: structure for robustness. IEEE Transactions on Image Processing 2019",
+        &[],
+    ),
+    Method::of::<methods::dpl::Dpl>(
+        "Projective dictionary pair learning (DPL)",
+        "Gu, Zhang, Zuo, Feng: Projective dictionary pair learning for pattern classification. NIPS 2014",
+        DPL_PRESETS,
+    ),
+    Method::of::<methods::dadl::Dadl>(
+        "Discriminative analysis dictionary learning (DADL)",
+        "Guo, Guo, Kong, Zhang, He: Discriminative analysis dictionary learning. AAAI 2016",
+        DADL_PRESETS,
     ),
 ];
 

@@ -2,3 +2,4 @@
 
 pub mod margin;
 pub mod ridge;
+pub mod threshold;

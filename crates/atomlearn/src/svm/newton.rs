@@ -3,8 +3,9 @@
 //! With the active samples `A = {i : t_i o_i < 1}` held fixed the problem is least squares, and its solution is the
 //! Newton target. It is found in whichever space is smaller: `|A|` dual unknowns (`u = Z_A alpha`,
 //! `(Z_A^T Z_A + tau I) alpha + b 1 = t_A`, `1^T alpha = 0`) or `dim` primal ones. When a full step reproduces the
-//! active set, the target is the exact minimiser.
+//! active set, the target is the exact minimiser. Late steps change few samples; they reuse the last factor.
 
+use super::border::Bordered;
 use super::{Svm, sign};
 use crate::linalg::{Spd, gram, mul, outer_gram, select_columns};
 use crate::{Error, Result};
@@ -14,6 +15,8 @@ use rayon::prelude::*;
 const MAX_STEPS: usize = 200;
 /// A shared `n x n` Gram matrix pays while it is not much larger than the data.
 const GRAM_WIDTH: usize = 4;
+/// A factor is reused while at most one in this many of its samples came or went.
+const REUSE: usize = 10;
 const STAGE: &str = "SVM";
 
 /// Trains one classifier per class on the columns of `z`.
@@ -27,7 +30,7 @@ pub fn one_vs_rest(
     tau: f64,
     start: Option<&Svm>,
 ) -> Result<Svm> {
-    let shared = Shared::new(z, tau)?;
+    let shared = Shared::new(z, tau, start.is_none())?;
     let zero = Svm::zero(z.nrows(), n_classes);
     let start = start.unwrap_or(&zero);
     let outputs = start.scores(z);
@@ -57,8 +60,8 @@ struct Shared<'a> {
     tau: f64,
     /// `Z^T Z`, where it pays.
     gram: Option<Mat<f64>>,
-    /// Factor of the system with every sample active: where each class starts from zero.
-    all_active: System,
+    /// Factor of the system with every sample active, where each class starts from zero.
+    all_active: Option<System>,
 }
 
 /// The factored least-squares system of one active set.
@@ -67,6 +70,12 @@ enum System {
     Dual(Spd),
     /// `Z_A Z_A^T + tau I`, with `Z_A 1`.
     Primal(Spd, Mat<f64>),
+}
+
+/// The last dual factor of a class and the active set it belongs to.
+struct Base {
+    active: Vec<usize>,
+    factor: Spd,
 }
 
 struct Solved {
@@ -85,11 +94,11 @@ struct Point {
 }
 
 impl<'a> Shared<'a> {
-    fn new(z: MatRef<'a, f64>, tau: f64) -> Result<Self> {
+    fn new(z: MatRef<'a, f64>, tau: f64, from_zero: bool) -> Result<Self> {
         let (dim, n) = z.shape();
         let gram = (n <= GRAM_WIDTH * dim).then(|| gram(z));
         let all: Vec<usize> = (0..n).collect();
-        let all_active = System::new(z, gram.as_ref(), &all, tau)?;
+        let all_active = from_zero.then(|| System::new(z, gram.as_ref(), &all, tau)).transpose()?;
         Ok(Shared { z, tau, gram, all_active })
     }
 
@@ -97,12 +106,13 @@ impl<'a> Shared<'a> {
         let n = t.len();
         let mut point = Point { alpha: vec![0.0; n], start_share: 1.0, bias, outputs, norm };
         let mut previous: Option<Vec<usize>> = None;
+        let mut base = None;
         for _ in 0..MAX_STEPS {
             let active: Vec<usize> = (0..n).filter(|&i| t[i] * point.outputs[i] < 1.0).collect();
             if previous.as_ref() == Some(&active) {
                 return Ok(Solved { alpha: point.alpha, start_share: point.start_share, bias: point.bias });
             }
-            let target = self.target(&active, t, point.bias)?;
+            let target = self.target(&active, t, point.bias, &mut base)?;
             let full = self.step(&mut point, target, t);
             previous = full.then_some(active);
             if !point.norm.is_finite() || !point.bias.is_finite() {
@@ -113,7 +123,7 @@ impl<'a> Shared<'a> {
     }
 
     /// The minimiser with this active set.
-    fn target(&self, active: &[usize], t: &[f64], bias: f64) -> Result<Point> {
+    fn target(&self, active: &[usize], t: &[f64], bias: f64, base: &mut Option<Base>) -> Result<Point> {
         let n = t.len();
         let mut alpha = vec![0.0; n];
         if active.is_empty() {
@@ -121,22 +131,27 @@ impl<'a> Shared<'a> {
             return Ok(Point { alpha, start_share: 0.0, bias, outputs: vec![bias; n], norm: 0.0 });
         }
         let own;
-        let system = if active.len() == n {
-            &self.all_active
-        } else {
-            own = System::new(self.z, self.gram.as_ref(), active, self.tau)?;
-            &own
+        let system = match &self.all_active {
+            Some(all_active) if active.len() == n => Some(all_active),
+            _ if active.len() <= self.z.nrows() => None,
+            _ => {
+                own = System::new(self.z, self.gram.as_ref(), active, self.tau)?;
+                Some(&own)
+            }
         };
         let (bias, outputs) = match system {
-            System::Dual(factor) => {
+            None | Some(System::Dual(_)) => {
                 let rhs = Mat::from_fn(active.len(), 2, |i, j| if j == 0 { t[active[i]] } else { 1.0 });
-                let s = factor.solve(rhs.as_ref());
+                let s = match system {
+                    Some(System::Dual(factor)) => factor.solve(rhs.as_ref()),
+                    _ => self.solve_dual(active, rhs, base)?,
+                };
                 let sum = |j: usize| s.col(j).iter().sum::<f64>();
                 let bias = sum(0) / sum(1);
                 active.iter().enumerate().for_each(|(p, &i)| alpha[i] = s[(p, 0)] - bias * s[(p, 1)]);
                 (bias, self.outputs(active, &alpha, bias))
             }
-            System::Primal(factor, ones) => {
+            Some(System::Primal(factor, ones)) => {
                 let signed = Mat::from_fn(active.len(), 1, |p, _| t[active[p]]);
                 let zt = mul(select_columns(self.z, active).as_ref(), signed.as_ref());
                 let (p, q) = (factor.solve(ones.as_ref()), factor.solve(zt.as_ref()));
@@ -152,6 +167,48 @@ impl<'a> Shared<'a> {
         };
         let norm = active.iter().map(|&i| alpha[i] * (outputs[i] - bias)).sum::<f64>().max(0.0);
         Ok(Point { alpha, start_share: 0.0, bias, outputs, norm })
+    }
+
+    /// `(Z_A^T Z_A + tau I)^-1 rhs`, through the factor of `base` if its active set is near, else through a new base.
+    fn solve_dual(&self, active: &[usize], rhs: Mat<f64>, base: &mut Option<Base>) -> Result<Mat<f64>> {
+        if let (Some(gram), Some(base)) = (&self.gram, base.as_ref())
+            && let Some(solved) = self.solve_near(gram, active, &rhs, base)
+        {
+            return Ok(solved);
+        }
+        let factor = match System::new(self.z, self.gram.as_ref(), active, self.tau)? {
+            System::Dual(factor) => factor,
+            System::Primal(..) => unreachable!("there are no more active samples than dimensions"),
+        };
+        let solved = factor.solve(rhs.as_ref());
+        *base = Some(Base { active: active.to_vec(), factor });
+        Ok(solved)
+    }
+
+    /// The same by bordering; `None` if too many samples came or went, or rounding broke the small systems.
+    fn solve_near(&self, gram: &Mat<f64>, active: &[usize], rhs: &Mat<f64>, base: &Base) -> Option<Mat<f64>> {
+        let added: Vec<usize> = active.iter().copied().filter(|i| base.active.binary_search(i).is_err()).collect();
+        let is_removed = |p: &usize| active.binary_search(&base.active[*p]).is_err();
+        let removed: Vec<usize> = (0..base.active.len()).filter(is_removed).collect();
+        if REUSE * (added.len() + removed.len()) > base.active.len() {
+            return None;
+        }
+        let cross = Mat::from_fn(base.active.len(), added.len(), |p, q| gram[(base.active[p], added[q])]);
+        let mut corner = lower_part(gram, &added);
+        (0..added.len()).for_each(|q| corner[(q, q)] += self.tau);
+        let bordered = Bordered::new(&base.factor, cross, corner, &removed, STAGE).ok()?;
+        // Rows of the bordered system: the base, then what was added. Where each active sample stands among them:
+        let row = |i: &usize| match base.active.binary_search(i) {
+            Ok(p) => p,
+            Err(_) => base.active.len() + added.partition_point(|a| a < i),
+        };
+        let rows: Vec<usize> = active.iter().map(row).collect();
+        let mut all = Mat::zeros(base.active.len() + added.len(), rhs.ncols());
+        for j in 0..rhs.ncols() {
+            rows.iter().enumerate().for_each(|(p, &r)| all[(r, j)] = rhs[(p, j)]);
+        }
+        let solved = bordered.solve(all);
+        Some(Mat::from_fn(rows.len(), rhs.ncols(), |p, j| solved[(rows[p], j)]))
     }
 
     /// `Z^T Z alpha + b`.
@@ -270,6 +327,17 @@ mod tests {
             let warm = one_vs_rest(z.as_ref(), &targets, 3, 0.2, Some(&start)).unwrap();
             assert!((&warm.weights - &svm.weights).norm_max() < 1e-9, "{dim} x {n}");
         }
+    }
+
+    #[test]
+    fn near_active_sets_reuse_a_factor_without_a_trace() {
+        let (z, targets) = problem(150, 400);
+        let cold = one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
+        let moved = Mat::from_fn(150, 400, |i, j| z[(i, j)] + 0.02 * (((i * 13 + j * 7) % 11) as f64 / 11.0 - 0.5));
+        let warm = one_vs_rest(moved.as_ref(), &targets, 3, 0.2, Some(&cold)).unwrap();
+        assert!(gradient(&warm, moved.as_ref(), &targets, 0.2).norm_max() < 1e-8);
+        let expected = one_vs_rest(moved.as_ref(), &targets, 3, 0.2, None).unwrap();
+        assert!((&warm.weights - &expected.weights).norm_max() < 1e-9);
     }
 
     #[test]

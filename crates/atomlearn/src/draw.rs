@@ -1,0 +1,72 @@
+//! Random starting points: one seed, one stream per class or matrix.
+
+use crate::linalg::{mul, normalize_columns};
+use crate::range::Reduced;
+use faer::Mat;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Stream `index` of a seed; streams are independent of each other and of the machine.
+pub fn stream(seed: u64, index: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(index as u64);
+    rng
+}
+
+/// Independent standard normal entries, column by column.
+pub fn gaussian(rng: &mut ChaCha8Rng, rows: usize, cols: usize) -> Mat<f64> {
+    let mut drawn = Mat::zeros(rows, cols);
+    for column in drawn.as_mut().col_iter_mut() {
+        column.iter_mut().for_each(|v| *v = StandardNormal.sample(rng));
+    }
+    drawn
+}
+
+/// Random atoms, each class from its own stream.
+pub struct ClassDraws<'a> {
+    streams: Vec<ChaCha8Rng>,
+    n_features: usize,
+    range: Option<&'a Reduced>,
+}
+
+impl<'a> ClassDraws<'a> {
+    /// For atoms over `n_features` features; with `range`, what is drawn is what the reduced samples can see of them.
+    pub fn new(seed: u64, n_classes: usize, n_features: usize, range: Option<&'a Reduced>) -> Self {
+        ClassDraws { streams: (0..n_classes).map(|c| stream(seed, c)).collect(), n_features, range }
+    }
+
+    /// The next `count` atoms of class `c` in columns: uniform on the unit sphere of all features, then projected.
+    pub fn atoms(&mut self, c: usize, count: usize) -> Mat<f64> {
+        let mut drawn = gaussian(&mut self.streams[c], self.n_features, count);
+        normalize_columns(drawn.as_mut());
+        match self.range {
+            Some(range) => mul(range.basis.transpose(), drawn.as_ref()),
+            None => drawn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::column_norms;
+    use crate::{range, synth};
+
+    #[test]
+    fn streams_repeat_and_differ() {
+        let mut draws = ClassDraws::new(3, 2, 7, None);
+        let (a, b, more) = (draws.atoms(0, 4), draws.atoms(1, 4), draws.atoms(0, 4));
+        assert!(column_norms(a.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-14));
+        assert!(a != b && a != more && a == ClassDraws::new(3, 9, 7, None).atoms(0, 4));
+        assert!(a != ClassDraws::new(4, 2, 7, None).atoms(0, 4));
+    }
+
+    #[test]
+    fn drawn_in_the_range_means_projected() {
+        let reduced = range::reduce(&synth::blobs(2, 3, 20, 1)).unwrap().unwrap();
+        let seen = ClassDraws::new(1, 2, 20, Some(&reduced)).atoms(1, 3);
+        let all = ClassDraws::new(1, 2, 20, None).atoms(1, 3);
+        assert!((seen - mul(reduced.basis.transpose(), all.as_ref())).norm_max() < 1e-15);
+    }
+}

@@ -1,0 +1,329 @@
+//! CADL: class-aware analysis dictionary learning.
+//!
+//! ```text
+//! J = |Z - Omega X|_F^2 + lambda1 sum_c |Omega_c Xbar_c|_F^2 + lambda3 |Omega|_F^2
+//!     + 2 lambda2 sum_c ( |u_c|^2 + theta sum_i max(0, 1 - t_ci (u_c^T z_i + b_c))^2 )
+//! ```
+//!
+//! `X` samples, `Xbar_c` those outside class `c`, `Omega = [Omega_1; ...; Omega_C]` analysis dictionary with one block
+//! of rows (atoms) per class, `Z` codes, `u_c, b_c` one linear SVM per class, `t_ci = +1` for own samples, else `-1`.
+//! Each class's atoms respond to its own samples and fall silent on all others. Per iteration:
+//!
+//! 1. codes: `z = v + a U_phi w` with `v = Omega x`, see [`crate::coding::margin`] with `P = I`, `a = 2 lambda2 theta`;
+//! 2. dictionary: `Omega_c = Z_cc X_c^T (X_c X_c^T + lambda1 Xbar_c Xbar_c^T + lambda3 I)^-1`, rows scaled to length 1;
+//! 3. SVM on the codes, `tau = 1 / theta`.
+//!
+//! A test sample needs no coding: its scores are `U^T Omega x + b`, one small linear map.
+//!
+//! Reference: Wang, Guo, Guo, Luo, Kong: Class-aware analysis dictionary learning for pattern classification.
+//! IEEE Signal Processing Letters 24(12), 2017.
+//!
+//! Deviations: the stopping test looks at the whole of `Omega` (the published code: at its last class); the SVM is
+//! solved exactly and fitted once more to the final `Omega X` (`refit`); rows of the random start have length 1 (there:
+//! columns); by default there are `rank(X) / C` atoms per class (there: features / classes, the same unless features
+//! outnumber samples). `theta = 5` is what the published code uses; the paper prints its inverse. `updates = exact` drops the
+//! scaling of rows, lets all samples take part in step 2 and converges step 1, so that no step can raise `J`.
+
+use crate::coding::margin::{ActiveSet, Margins};
+use crate::draw::ClassDraws;
+use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
+use crate::method::sizes_row;
+use crate::params::{Domain, params};
+use crate::range;
+use crate::svm::{self, Svm};
+use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+
+/// How each step is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Updates {
+    /// As published: rows scaled to length 1, own samples only, margins from the previous codes.
+    Published,
+    /// Every step minimises the objective, which therefore never rises.
+    Exact,
+}
+
+params! {
+    /// Parameters of CADL.
+    pub struct Cadl {
+        /// Weight of the responses of a class's atoms to the samples of all other classes.
+        lambda1: f64 = 5e-3, Domain::NonNegative, grid [1e-4, 1e-3, 5e-3, 2e-2, 1e-1];
+        /// Weight of the SVM in the codes.
+        lambda2: f64 = 5e-4, Domain::NonNegative, grid [1e-4, 5e-4, 2e-3, 1e-2];
+        /// Ridge on the atoms.
+        lambda3: f64 = 5e-4, Domain::NonNegative, grid [1e-5, 1e-4, 5e-4, 5e-3];
+        /// Weight of the SVM's loss against its norm.
+        theta: f64 = 5.0, Domain::Positive;
+        /// Atoms of each class; auto: dimensions of the samples / classes, rounded up.
+        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Most iterations.
+        max_iter: usize = 10, Domain::AtLeast(1);
+        /// Relative change of the dictionary at which training stops.
+        tol: f64 = 1e-3, Domain::NonNegative;
+        /// The published steps, or exact minimisation in each.
+        updates: Updates = Updates::Published, Domain::OneOf(&["published", "exact"]);
+        /// Fit the SVM once more to the codes of the final dictionary.
+        refit: bool = true, Domain::Flag;
+        /// Seed of the random start.
+        seed: u64 = 0, Domain::AtLeast(0);
+    }
+}
+
+/// A learned analysis dictionary with its SVM.
+pub struct CadlModel {
+    classes: Vec<String>,
+    /// `Omega^T`: atoms in columns.
+    analysis: Mat<f64>,
+    sizes: Mat<f64>,
+    svm: Svm,
+    bias: Mat<f64>,
+    /// `Omega^T U` and `b`: scores straight from a sample.
+    folded: Svm,
+}
+
+impl CadlModel {
+    fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: &Blocks, svm: Svm) -> Self {
+        let bias = Mat::from_fn(1, svm.bias.len(), |_, c| svm.bias[c]);
+        let folded = Svm { weights: mul(analysis.as_ref(), svm.weights.as_ref()), bias: svm.bias.clone() };
+        CadlModel { classes, analysis, sizes: sizes_row(atoms), svm, bias, folded }
+    }
+}
+
+/// What the dictionary step needs, prepared once.
+enum Maps<'a> {
+    /// Per class `B_c = X_c^T (X_c X_c^T + lambda1 Xbar_c Xbar_c^T + lambda3 I)^-1` and `B_c X`.
+    Own(Vec<(Mat<f64>, Mat<f64>)>),
+    /// For `Z_c X^T (X X^T + lambda1 Xbar_c Xbar_c^T + lambda3 I)^-1`.
+    All(ClasswiseMap<'a>),
+}
+
+/// What the iterations work on; `analysis` is `Omega^T`, so that atoms are columns.
+struct State {
+    analysis: Mat<f64>,
+    /// `V = Omega X`.
+    responses: Mat<f64>,
+    codes: Mat<f64>,
+    svm: Svm,
+}
+
+impl Fit for Cadl {
+    type Model = CadlModel;
+    const KEY: &'static str = "cadl";
+
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<CadlModel> {
+        let reduced = range::reduce(train)?;
+        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+        let per_class = self.atoms_per_class.unwrap_or(seen.n_features().div_ceil(train.n_classes()));
+        let atoms = Blocks::from_sizes(vec![per_class; train.n_classes()]);
+        let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
+        let start: Vec<Mat<f64>> = (0..atoms.len()).map(|c| draws.atoms(c, per_class)).collect();
+        let finish = |state: &State| -> Result<CadlModel> {
+            let svm =
+                if self.refit { self.classifiers(seen, &state.responses, &state.svm)? } else { state.svm.clone() };
+            let analysis = match &reduced {
+                Some(reduced) => reduced.lift_columns(state.analysis.as_ref()),
+                None => state.analysis.clone(),
+            };
+            Ok(CadlModel::new(train.classes().to_vec(), analysis, &atoms, svm))
+        };
+
+        let maps = self.maps(seen, watch)?;
+        let mut state = State::new(seen, concat_columns(&start));
+        let mut redrawn = 0;
+        for iter in 1..=self.max_iter {
+            state.codes = self.codes(seen, &state);
+            let before = state.analysis.clone();
+            redrawn += self.update_dictionary(seen, &maps, &atoms, &mut state, &mut draws);
+            let change = relative_change(state.analysis.as_ref(), before.as_ref());
+            state.svm = self.classifiers(seen, &state.codes, &state.svm)?;
+            let terms = self.terms(seen, &atoms, &state);
+            let objective: f64 = terms.iter().map(|term| term.1).sum();
+            if !objective.is_finite() {
+                return Err(Error::numeric(
+                    "CADL",
+                    "the objective is no longer finite; scale the samples to unit norm",
+                ));
+            }
+            let step = Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(objective),
+                terms: &terms,
+                change: Some(change),
+                model: Some(&|| Ok(Box::new(finish(&state)?))),
+            };
+            if watch.step(&step).is_break() || change <= self.tol {
+                break;
+            }
+        }
+        if redrawn > 0 {
+            watch
+                .warn(&format!("CADL: {redrawn} times an atom that no sample of its class responds to was drawn anew"));
+        }
+        finish(&state)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
+        let analysis = parts.take("analysis")?;
+        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
+        let svm = parts.take_svm(Some(analysis.ncols()))?;
+        Ok(CadlModel::new(parts.classes, analysis, &atoms, svm))
+    }
+}
+
+impl State {
+    /// `Z = Omega X`, and no classifiers yet.
+    fn new(train: &Dataset, analysis: Mat<f64>) -> Self {
+        let responses = mul(analysis.transpose(), train.x());
+        let svm = Svm::zero(analysis.ncols(), train.n_classes());
+        State { codes: responses.clone(), responses, analysis, svm }
+    }
+}
+
+impl Cadl {
+    /// Prepares the dictionary step.
+    fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<Maps<'a>> {
+        let other = match self.updates {
+            Updates::Published => self.lambda1,
+            Updates::Exact => 1.0 + self.lambda1,
+        };
+        let weights = ClassWeights { own: 1.0, other, ridge: self.lambda3 };
+        let map = ClasswiseMap::new(train, weights, "CADL dictionary", watch)?;
+        if self.updates == Updates::Exact {
+            return Ok(Maps::All(map));
+        }
+        let of_class = |c: usize| {
+            let own = map.own(c);
+            let responses = mul(own.as_ref(), train.x());
+            (own, responses)
+        };
+        Ok(Maps::Own((0..train.n_classes()).map(of_class).collect()))
+    }
+
+    /// Step 1: `z = v + a U_phi w`, `(I + a U_phi^T U_phi) w = t_phi - b_phi - U_phi^T v`.
+    fn codes(&self, train: &Dataset, state: &State) -> Mat<f64> {
+        let u = state.svm.weights.as_ref();
+        let mut codes = state.responses.clone();
+        let strength = 2.0 * self.lambda2 * self.theta;
+        if strength == 0.0 {
+            return codes;
+        }
+        let (coupling, targets) = (gram(u), train.targets());
+        let margins = Margins { coupling: coupling.as_ref(), bias: &state.svm.bias, strength, targets: &targets };
+        let active = match self.updates {
+            Updates::Published => ActiveSet::OnePass,
+            Updates::Exact => ActiveSet::Converged,
+        };
+        let (base, previous) = (mul(u.transpose(), state.responses.as_ref()), mul(u.transpose(), state.codes.as_ref()));
+        let weights = margins.weights(base.as_ref(), previous.as_ref(), active);
+        mul_add(codes.as_mut(), strength, u, weights.as_ref());
+        codes
+    }
+
+    /// Step 2: `Omega` and `Omega X`; returns how many atoms had to be drawn anew.
+    fn update_dictionary(
+        &self,
+        train: &Dataset,
+        maps: &Maps<'_>,
+        atoms: &Blocks,
+        state: &mut State,
+        draws: &mut ClassDraws<'_>,
+    ) -> usize {
+        let own = match maps {
+            Maps::Own(own) => own,
+            Maps::All(map) => {
+                let omega = map.of_all_samples(state.codes.as_ref(), atoms);
+                state.responses = mul(omega.as_ref(), train.x());
+                state.analysis = omega.transpose().to_owned();
+                return 0;
+            }
+        };
+        let of_class = |c: usize| {
+            let (rows, samples) = (atoms.range(c), train.blocks().range(c));
+            let codes = state.codes.submatrix(rows.start, samples.start, rows.len(), samples.len());
+            let (map, map_x) = &own[c];
+            let mut part = mul(map.transpose(), codes.transpose());
+            let norms = column_norms(part.as_ref());
+            let zeros = normalize_columns(part.as_mut());
+            let mut responses = mul(codes, map_x.as_ref());
+            for column in responses.as_mut().col_iter_mut() {
+                column.iter_mut().zip(&norms).filter(|(_, norm)| **norm > 0.0).for_each(|(v, norm)| *v /= norm);
+            }
+            (part, responses, zeros)
+        };
+        let mut parts: Vec<_> = (0..atoms.len()).into_par_iter().map(of_class).collect();
+        for (c, (part, responses, zeros)) in parts.iter_mut().enumerate().filter(|(_, (.., zeros))| *zeros > 0) {
+            let mut fresh = draws.atoms(c, *zeros);
+            normalize_columns(fresh.as_mut());
+            let dead: Vec<usize> = (0..part.ncols()).filter(|&j| part.col(j).norm_l2() < 0.5).collect();
+            dead.iter().zip(fresh.col_iter()).for_each(|(&j, atom)| part.col_mut(j).copy_from(atom));
+            *responses = mul(part.transpose(), train.x());
+        }
+        for (c, (part, responses, _)) in parts.iter().enumerate() {
+            let rows = atoms.range(c);
+            state.analysis.subcols_mut(rows.start, rows.len()).copy_from(part);
+            state.responses.subrows_mut(rows.start, rows.len()).copy_from(responses);
+        }
+        parts.iter().map(|(.., zeros)| zeros).sum()
+    }
+
+    /// Step 3: the SVM of these codes, from the previous one.
+    fn classifiers(&self, train: &Dataset, codes: &Mat<f64>, previous: &Svm) -> Result<Svm> {
+        svm::one_vs_rest(codes.as_ref(), &train.targets(), train.n_classes(), 1.0 / self.theta, Some(previous))
+    }
+
+    /// The terms of `J`.
+    fn terms(&self, train: &Dataset, atoms: &Blocks, state: &State) -> [(&'static str, f64); 4] {
+        let fit = (&state.codes - &state.responses).squared_norm_l2();
+        let silence = train.blocks().ranges().enumerate().map(|(c, samples)| {
+            let columns = state.responses.subcols(samples.start, samples.len());
+            let own = columns.subrows(atoms.range(c).start, atoms.size(c));
+            columns.squared_norm_l2() - own.squared_norm_l2()
+        });
+        let (norms, losses) =
+            state.svm.objective_terms(state.svm.scores(state.codes.as_ref()).as_ref(), &train.targets());
+        [
+            ("fit", fit),
+            ("other classes", self.lambda1 * silence.sum::<f64>()),
+            ("ridge", self.lambda3 * state.analysis.squared_norm_l2()),
+            ("svm", 2.0 * self.lambda2 * (norms + self.theta * losses)),
+        ]
+    }
+}
+
+impl Classifier for CadlModel {
+    fn n_features(&self) -> usize {
+        self.analysis.nrows()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+        vec![
+            ("analysis", self.analysis.as_ref()),
+            ("atom_counts", self.sizes.as_ref()),
+            ("svm_weights", self.svm.weights.as_ref()),
+            ("svm_bias", self.bias.as_ref()),
+        ]
+    }
+
+    fn rules(&self) -> &'static [&'static str] {
+        &["svm"]
+    }
+
+    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        vec![self.folded.scores(x)]
+    }
+
+    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        Some(mul(self.analysis.transpose(), x))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! DADL: discriminative analysis dictionary learning.
+//!
+//! ```text
+//! J = sum_i e(|z_i - Omega x_i|^2) + lambda1 sum_i e(|z_i - h_i|^2)
+//!     + lambda2/2 sum_ij W_ij e(|Omega x_i - Omega x_j|^2) + lambda3/sigma^2 |Omega|_F^2,    |z_i|_0 <= T0,
+//! e(d) = 1 - exp(-d / sigma^2)
+//! ```
+//!
+//! `Omega` analysis dictionary, `z_i` codes, `h_i` the target code of the sample's class (one-hot copies and a Walsh
+//! code, with `T0` non-zeros), `W` a graph of nearest samples that favours the own class. The bounded loss `e` is
+//! replaced by its quadratic majoriser (half-quadratic optimisation). Per iteration, with weights `p = q = 1`, `R = 1`
+//! at first:
+//!
+//! 1. three times: `Omega = Z diag(p) X^T (X (diag(p) + lambda2 L) X^T + lambda3 I)^-1`, `L` the Laplacian of `W o R`;
+//!    `z_i = hard((Omega x_i + w_i h_i) / (1 + w_i))`, `w_i = lambda1 q_i / p_i`, the `T0` largest entries kept;
+//! 2. `p_i = 1 - e(|z_i - Omega x_i|^2)`, `q_i = 1 - e(|z_i - h_i|^2)`, `R_ij = 1 - e(|Omega x_i - Omega x_j|^2)`.
+//!
+//! A sample gets the class of the nearest training sample, both as codes `Omega x`.
+//!
+//! Reference: Guo, Guo, Kong, Zhang, He: Discriminative analysis dictionary learning. AAAI 2016.
+//!
+//! Deviations: the Laplacian is the paper's (the published code subtracts `W` from the degrees of `W o R`); equal
+//! copies of a row are kept once, scaled; a group of copies that does not fit into `T0` is dropped, as the published
+//! code drops ties; test codes are not thresholded unless `threshold` is set; with more features than samples, the
+//! length of the codes follows the rank of the samples.
+
+mod neighbours;
+mod target;
+
+use crate::coding::threshold::hard;
+use crate::linalg::{Spd, mul, relative_change};
+use crate::method::sizes_row;
+use crate::params::{Domain, params};
+use crate::range;
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use faer::{Mat, MatRef};
+use neighbours::{Neighbours, nearest_of_class};
+use rayon::prelude::*;
+use target::Targets;
+
+/// Alternations of dictionary and codes between two updates of the weights.
+const INNER: usize = 3;
+/// No weight falls below this.
+const SMALLEST_WEIGHT: f64 = 1e-12;
+
+params! {
+    /// Parameters of DADL.
+    pub struct Dadl {
+        /// Weight of the target codes.
+        lambda1: f64 = 10.0, Domain::NonNegative, grid [1.0, 10.0, 15.0];
+        /// Weight of the graph of samples.
+        lambda2: f64 = 1e-3, Domain::NonNegative, grid [1e-4, 1e-3, 1e-2];
+        /// Ridge on the analysis dictionary.
+        lambda3: f64 = 0.1, Domain::Positive, grid [1e-3, 1e-2, 0.1, 1.0, 4.0];
+        /// Width of the correntropy kernel.
+        sigma: f64 = 10.0, Domain::Positive, grid [7.0, 10.0, 13.0];
+        /// Nearest samples that each sample is joined to.
+        knn: usize = 7, Domain::AtLeast(1), grid [3, 5, 7];
+        /// Keep only the T0 largest entries of the codes that are compared, as in training.
+        threshold: bool = false, Domain::Flag;
+        /// Most iterations.
+        max_iter: usize = 6, Domain::AtLeast(1);
+        /// Relative change of the dictionary at which training stops.
+        tol: f64 = 1e-4, Domain::NonNegative;
+    }
+}
+
+/// A learned analysis dictionary and the training codes.
+pub struct DadlModel {
+    classes: Vec<String>,
+    /// `Omega^T`: atoms in columns.
+    analysis: Mat<f64>,
+    codes: Mat<f64>,
+    sizes: Mat<f64>,
+    /// `T0` and how often a one-hot row counts.
+    sparsity: Mat<f64>,
+    energy: Vec<f64>,
+    blocks: Blocks,
+    threshold: bool,
+}
+
+/// What the iterations work on.
+struct State {
+    omega: Mat<f64>,
+    /// `V = Omega X`.
+    responses: Mat<f64>,
+    z: Mat<f64>,
+    p: Vec<f64>,
+    q: Vec<f64>,
+    r: Vec<f64>,
+}
+
+impl Fit for Dadl {
+    type Model = DadlModel;
+    const KEY: &'static str = "dadl";
+
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DadlModel> {
+        let reduced = range::reduce(train)?;
+        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+        let targets = Targets::new(train.n_classes(), seen.n_features());
+        let wanted = wanted_codes(seen, &targets);
+        let knn = self.knn.min(train.n_samples() - 1);
+        if knn < self.knn {
+            watch.warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
+        }
+        let graph = Neighbours::new(seen, knn, self.sigma);
+        let finish = |state: &State| -> DadlModel {
+            let rows = state.omega.transpose().to_owned();
+            let analysis = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_columns(rows.as_ref()));
+            let sparsity = faer::mat![[targets.nonzeros as f64, targets.copies as f64]];
+            let mut codes = state.responses.clone();
+            if self.threshold {
+                keep_largest(&mut codes, train.n_classes(), targets.nonzeros, targets.copies);
+            }
+            self.model(train.classes().to_vec(), analysis, codes, train.blocks().clone(), sparsity)
+        };
+
+        let mut state = State::new(&wanted, graph.edges.len(), seen);
+        for iter in 1..=self.max_iter {
+            let map = self.dictionary_map(seen, &graph, &state)?;
+            let before = state.omega.clone();
+            for _ in 0..INNER {
+                state.omega = mul(state.z.as_ref(), map.as_ref());
+                state.responses = mul(state.omega.as_ref(), seen.x());
+                self.update_codes(&wanted, &targets, &mut state);
+            }
+            self.update_weights(&wanted, &graph, &mut state);
+            let change = relative_change(state.omega.as_ref(), before.as_ref());
+            let terms = self.terms(&graph, &state);
+            let objective: f64 = terms.iter().map(|term| term.1).sum();
+            if !objective.is_finite() {
+                return Err(Error::numeric(
+                    "DADL",
+                    "the objective is no longer finite; scale the samples to unit norm",
+                ));
+            }
+            let step = Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(objective),
+                terms: &terms,
+                change: Some(change),
+                model: Some(&|| Ok(Box::new(finish(&state)))),
+            };
+            if watch.step(&step).is_break() || change <= self.tol {
+                break;
+            }
+        }
+        Ok(finish(&state))
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<DadlModel> {
+        let analysis = parts.take("analysis")?;
+        let codes = parts.take_shaped("codes", analysis.ncols(), None)?;
+        let blocks = parts.take_blocks("sample_counts", codes.ncols())?;
+        let sparsity = parts.take_shaped("sparsity", 1, 2)?;
+        if codes.nrows() < parts.classes.len() || (0..2).any(|i| !(0.0..=1e12).contains(&sparsity[(0, i)])) {
+            return Err(Error::Data("model parts `codes` and `sparsity` do not fit the classes".into()));
+        }
+        Ok(self.model(parts.classes, analysis, codes, blocks, sparsity))
+    }
+}
+
+impl State {
+    /// `Z = H` and equal weights.
+    fn new(wanted: &Mat<f64>, n_edges: usize, train: &Dataset) -> Self {
+        let (k, n) = wanted.shape();
+        State {
+            omega: Mat::zeros(k, train.n_features()),
+            responses: Mat::zeros(k, n),
+            z: wanted.clone(),
+            p: vec![1.0; n],
+            q: vec![1.0; n],
+            r: vec![1.0; n_edges],
+        }
+    }
+}
+
+impl Dadl {
+    fn model(
+        &self,
+        classes: Vec<String>,
+        analysis: Mat<f64>,
+        codes: Mat<f64>,
+        blocks: Blocks,
+        sparsity: Mat<f64>,
+    ) -> DadlModel {
+        let energy = codes.col_iter().map(|code| code.squared_norm_l2()).collect();
+        let (sizes, threshold) = (sizes_row(&blocks), self.threshold);
+        DadlModel { classes, analysis, codes, sizes, sparsity, energy, blocks, threshold }
+    }
+
+    /// `diag(p) X^T (X (diag(p) + lambda2 L) X^T + lambda3 I)^-1`, samples x features.
+    fn dictionary_map(&self, train: &Dataset, graph: &Neighbours, state: &State) -> Result<Mat<f64>> {
+        let spread = graph.spread(train.x(), &state.p, self.lambda2, &state.r);
+        let mut system = mul(spread.as_ref(), train.x().transpose());
+        (0..system.nrows()).for_each(|i| system[(i, i)] += self.lambda3);
+        let mut map = Spd::new(system, "DADL dictionary")?.solve(train.x());
+        for (column, &p) in map.as_mut().col_iter_mut().zip(&state.p) {
+            column.iter_mut().for_each(|v| *v *= p);
+        }
+        Ok(map.transpose().to_owned())
+    }
+
+    /// `z_i = hard((Omega x_i + w_i h_i) / (1 + w_i))`.
+    fn update_codes(&self, wanted: &Mat<f64>, targets: &Targets, state: &mut State) {
+        let State { responses, z, p, q, .. } = state;
+        z.as_mut().par_col_iter_mut().enumerate().with_min_len(16).for_each(|(i, z)| {
+            let w = self.lambda1 * q[i] / p[i];
+            let mix = z.iter_mut().zip(responses.col(i).iter().zip(wanted.col(i).iter()));
+            mix.for_each(|(z, (v, h))| *z = (v + w * h) / (1.0 + w));
+        });
+        keep_largest(z, targets.codes.ncols(), targets.nonzeros, targets.copies);
+    }
+
+    /// `p`, `q` and `R` from the distances.
+    fn update_weights(&self, wanted: &Mat<f64>, graph: &Neighbours, state: &mut State) {
+        let weight = |squared: f64| (-squared / (self.sigma * self.sigma)).exp().max(SMALLEST_WEIGHT);
+        state.p = column_distances(&state.z, &state.responses).map(weight).collect();
+        state.q = column_distances(&state.z, wanted).map(weight).collect();
+        state.r = graph.squared_distances(state.responses.as_ref()).into_iter().map(weight).collect();
+    }
+
+    /// The terms of `J`; the weights already are `1 - e`.
+    fn terms(&self, graph: &Neighbours, state: &State) -> [(&'static str, f64); 4] {
+        let loss = |weights: &[f64]| weights.iter().map(|w| 1.0 - w).sum::<f64>();
+        let joined: f64 = graph.edges.iter().zip(&state.r).map(|(edge, r)| edge.2 * (1.0 - r)).sum();
+        let ridge = self.lambda3 / (self.sigma * self.sigma) * state.omega.squared_norm_l2();
+        [
+            ("fit", loss(&state.p)),
+            ("targets", self.lambda1 * loss(&state.q)),
+            ("graph", self.lambda2 * joined),
+            ("ridge", ridge),
+        ]
+    }
+}
+
+/// `H`: the target of its class for every sample.
+fn wanted_codes(train: &Dataset, targets: &Targets) -> Mat<f64> {
+    crate::linalg::select_columns(targets.codes.as_ref(), &train.targets())
+}
+
+/// `|a_i - b_i|^2` of every column.
+fn column_distances<'a>(a: &'a Mat<f64>, b: &'a Mat<f64>) -> impl Iterator<Item = f64> + 'a {
+    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| (a - b) * (a - b)).sum())
+}
+
+/// Hard thresholding of every column; the first `n_classes` rows stand for `copies` equal ones each.
+fn keep_largest(z: &mut Mat<f64>, n_classes: usize, nonzeros: usize, copies: usize) {
+    let root = (copies as f64).sqrt();
+    let cost = |r: usize| if r < n_classes { copies } else { 1 };
+    let size = |r: usize, v: f64| if r < n_classes { v / root } else { v };
+    z.as_mut().par_col_iter_mut().with_min_len(16).for_each(|column| {
+        if let Some(column) = column.try_as_col_major_mut() {
+            hard(column.as_slice_mut(), nonzeros, cost, size);
+        }
+    });
+}
+
+impl Classifier for DadlModel {
+    fn n_features(&self) -> usize {
+        self.analysis.nrows()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+        vec![
+            ("analysis", self.analysis.as_ref()),
+            ("codes", self.codes.as_ref()),
+            ("sample_counts", self.sizes.as_ref()),
+            ("sparsity", self.sparsity.as_ref()),
+        ]
+    }
+
+    fn rules(&self) -> &'static [&'static str] {
+        &["nearest"]
+    }
+
+    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        let mut z = mul(self.analysis.transpose(), x);
+        if self.threshold {
+            let (nonzeros, copies) = (self.sparsity[(0, 0)] as usize, self.sparsity[(0, 1)] as usize);
+            keep_largest(&mut z, self.classes.len(), nonzeros, copies);
+        }
+        vec![nearest_of_class(self.codes.as_ref(), &self.energy, &self.blocks, z.as_ref())]
+    }
+
+    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        Some(mul(self.analysis.transpose(), x))
+    }
+}
+
+#[cfg(test)]
+mod tests;

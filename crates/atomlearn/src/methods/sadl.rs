@@ -1,0 +1,384 @@
+//! SADL: structured analysis dictionary learning.
+//!
+//! ```text
+//! J = 1/2 |Z - Omega X|_F^2 + lambda1 |Z|_1 + rho/2 |H - Q Z|_F^2 + rho/2 |L - W Q Z|_F^2
+//!     + delta/2 (|Q|_F^2 + |W|_F^2) + lambda2/2 |Omega|_F^2
+//! ```
+//!
+//! `Omega` analysis dictionary, `Z` sparse codes, `L` one-hot labels, `H` the wanted structure (`s` rows per class, 1
+//! on the samples of that class), `Q` the map from codes to structure, `W` the classifier on the structure.
+//! In every iteration of either solver `Omega = Z Pi` with `Pi = X^T (X X^T + lambda2 I)^-1`, and a sample's scores are
+//! `W Q Omega x`: one small linear map.
+//!
+//! Since that map is `(W Q Z) Pi` and `W Q Z` is driven to `L`, SADL tends to ridge regression on one-hot labels.
+//!
+//! - `linearized-admm`: slacks `E1 = H - Q Z`, `E2 = L - W Q Z` with multipliers; one proximal or gradient step each in
+//!   `Z`, `Q`, `W`, with step lengths from current spectral norms, then slacks and multipliers in closed form.
+//! - `block-descent`: exact `Q` and `W`, proximal gradient in `Z`; `J` never rises.
+//!
+//! Reference: Tang, Panahi, Krim, Dai: Analysis dictionary learning based classification: structure for robustness.
+//! IEEE Transactions on Image Processing 28(12), 2019.
+//!
+//! Deviations: the published iteration takes its step lengths from the initial matrices, never uses the slacks and
+//! weights the multipliers 10 and 4 times; away from its one demo it oscillates or overflows. Both solvers here
+//! minimise the objective above, from a Gaussian start. `H`, not published, is LC-KSVD's ideal code.
+
+mod descent;
+
+use crate::coding::ridge::ridge_map;
+use crate::coding::threshold::soft;
+use crate::draw::{gaussian, stream};
+use crate::linalg::{frobenius, gram, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
+use crate::params::{Domain, params};
+use crate::range;
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use faer::{Mat, MatRef, Scale};
+
+/// Safety factor of the step lengths.
+const SAFETY: f64 = 1.02;
+const FIRST_PENALTY: f64 = 1.0;
+const PENALTY_GROWTH: f64 = 1.05;
+const LARGEST_PENALTY: f64 = 1e3;
+/// A residual this many times its smallest value means divergence.
+const DIVERGED: f64 = 10.0;
+/// Most atoms and rows of structure per class unless asked for; more changed no prediction that was looked at.
+const MOST_ATOMS: usize = 10;
+const MOST_ROWS: usize = 4;
+
+/// How the objective is minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Linearised ADMM with slacks.
+    LinearizedAdmm,
+    /// Monotone block descent.
+    BlockDescent,
+}
+
+params! {
+    /// Parameters of SADL.
+    pub struct Sadl {
+        /// Weight of the absolute values of the codes.
+        lambda1: f64 = 1e-3, Domain::NonNegative, grid [1e-4, 1e-3, 1e-2];
+        /// Ridge on the analysis dictionary; the parameter that matters.
+        lambda2: f64 = 3e-4, Domain::Positive, grid [1e-5, 1e-4, 3e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        /// Weight of the misfit of structure and labels.
+        rho: f64 = 10.0, Domain::Positive, grid [1.0, 10.0, 100.0];
+        /// Ridge on the structuring map and on the classifier.
+        delta: f64 = 1e-3, Domain::Positive;
+        /// Atoms for each class; auto: the mean number of samples of a class, at most 10.
+        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Rows of structure for each class; auto: as many as atoms, at most 4.
+        rows_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Scale the atoms to length 1 in every iteration.
+        normalize_rows: bool = false, Domain::Flag;
+        /// How the objective is minimised.
+        solver: Solver = Solver::LinearizedAdmm, Domain::OneOf(&["linearized-admm", "block-descent"]);
+        /// Most iterations.
+        max_iter: usize = 300, Domain::AtLeast(1);
+        /// Stop at this relative misfit of the constraints (ADMM) or ten times the relative decrease (block descent).
+        tol: f64 = 1e-3, Domain::NonNegative;
+        /// Seed of the random start.
+        seed: u64 = 0, Domain::AtLeast(0);
+    }
+}
+
+/// A learned analysis dictionary with its structure and classifier.
+pub struct SadlModel {
+    classes: Vec<String>,
+    /// `Omega^T`: atoms in columns.
+    analysis: Mat<f64>,
+    structure: Mat<f64>,
+    classifier: Mat<f64>,
+    /// `W Q Omega`.
+    folded: Mat<f64>,
+}
+
+impl SadlModel {
+    fn new(classes: Vec<String>, analysis: Mat<f64>, structure: Mat<f64>, classifier: Mat<f64>) -> Self {
+        let folded = mul(mul(classifier.as_ref(), structure.as_ref()).as_ref(), analysis.transpose());
+        SadlModel { classes, analysis, structure, classifier, folded }
+    }
+}
+
+/// What stays fixed.
+struct Problem<'a> {
+    x: MatRef<'a, f64>,
+    /// `Pi`, samples x features.
+    map: Mat<f64>,
+    /// `Pi X`, where that is the cheaper way from `Z` to `Omega X`.
+    map_x: Option<Mat<f64>>,
+    labels: Mat<f64>,
+    structure: Mat<f64>,
+}
+
+/// What is learned. `seen` is `Omega X`; `Omega` itself is formed when needed.
+#[derive(Clone)]
+struct State {
+    z: Mat<f64>,
+    seen: Mat<f64>,
+    q: Mat<f64>,
+    w: Mat<f64>,
+}
+
+/// Slacks, multipliers and penalty of the ADMM.
+struct Duals {
+    slack: [Mat<f64>; 2],
+    multiplier: [Mat<f64>; 2],
+    penalty: f64,
+    safety: f64,
+}
+
+impl Fit for Sadl {
+    type Model = SadlModel;
+    const KEY: &'static str = "sadl";
+
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<SadlModel> {
+        let reduced = range::reduce(train)?;
+        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+        let problem = self.problem(seen)?;
+        let (omega, start) = self.start(train, &problem, reduced.as_ref());
+        let finish = |state: &State| -> SadlModel {
+            let rows = self.analysis(&problem, &state.z).unwrap_or_else(|| omega.clone());
+            let rows = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_rows(rows.as_ref()));
+            let (q, w) = (state.q.clone(), state.w.clone());
+            SadlModel::new(train.classes().to_vec(), rows.transpose().to_owned(), q, w)
+        };
+
+        let mut state = start.clone();
+        let mut duals = Duals::new(&problem, SAFETY);
+        let (mut best, mut held) = (f64::INFINITY, f64::INFINITY);
+        for iter in 1..=self.max_iter {
+            let misfit = match self.solver {
+                Solver::LinearizedAdmm => Some(self.admm_step(&problem, &mut state, &mut duals)),
+                Solver::BlockDescent => self.descent_step(&problem, &mut state).map(|()| None)?,
+            };
+            let terms = self.terms(&problem, &state);
+            let objective: f64 = terms.iter().map(|term| term.1).sum();
+            if state.z.norm_max() == 0.0 {
+                return Err(Error::param("lambda1", self.lambda1, "too large: every code became zero"));
+            }
+            let diverged = misfit.is_some_and(|misfit| misfit > DIVERGED * best) || !objective.is_finite();
+            if diverged && duals.safety == SAFETY && self.solver == Solver::LinearizedAdmm {
+                watch.warn("SADL: the iteration diverged and was started again with steps of half the length");
+                (state, duals, best) = (start.clone(), Duals::new(&problem, 2.0 * SAFETY), f64::INFINITY);
+                continue;
+            }
+            if diverged {
+                return Err(Error::numeric("SADL", "the iteration diverges; scale the samples to unit norm"));
+            }
+            let change = misfit.unwrap_or(10.0 * (held - objective).max(0.0) / objective.max(f64::MIN_POSITIVE));
+            let step = Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(objective),
+                terms: &terms,
+                change: Some(change).filter(|change| change.is_finite()),
+                model: Some(&|| Ok(Box::new(finish(&state)))),
+            };
+            if watch.step(&step).is_break() || change < self.tol {
+                break;
+            }
+            (best, held) = (best.min(change), objective);
+        }
+        Ok(finish(&state))
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<SadlModel> {
+        let analysis = parts.take("analysis")?;
+        let structure = parts.take_shaped("structure", None, analysis.ncols())?;
+        let classifier = parts.take_shaped("classifier", parts.classes.len(), structure.nrows())?;
+        Ok(SadlModel::new(parts.classes, analysis, structure, classifier))
+    }
+}
+
+impl Sadl {
+    fn per_class(&self, train: &Dataset) -> (usize, usize) {
+        let mean = train.n_samples().div_ceil(train.n_classes());
+        let atoms = self.atoms_per_class.unwrap_or(mean.min(MOST_ATOMS));
+        (atoms, self.rows_per_class.unwrap_or(atoms.min(MOST_ROWS)))
+    }
+
+    /// `Pi`, one-hot labels and the wanted structure.
+    fn problem<'a>(&self, train: &'a Dataset) -> Result<Problem<'a>> {
+        let map = ridge_map(train.x(), self.lambda2, "SADL dictionary")?;
+        // K n^2 against 2 K m n multiply-adds per iteration.
+        let direct = !self.normalize_rows && train.n_samples() <= 2 * train.n_features();
+        let map_x = direct.then(|| mul(map.as_ref(), train.x()));
+        let (targets, (_, rows)) = (train.targets(), self.per_class(train));
+        let onehot = |repeat: usize| {
+            Mat::from_fn(train.n_classes() * repeat, targets.len(), |r, i| {
+                f64::from(u8::from(targets[i] == r / repeat))
+            })
+        };
+        Ok(Problem { x: train.x(), map, map_x, labels: onehot(1), structure: onehot(rows) })
+    }
+
+    /// Unit Gaussian atoms, `Z = Omega X`, Gaussian `Q` and `W`.
+    fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, State) {
+        let (atoms, rows) = self.per_class(train);
+        let (k, s) = (atoms * train.n_classes(), rows * train.n_classes());
+        let mut atoms = gaussian(&mut stream(self.seed, 0), train.n_features(), k);
+        normalize_columns(atoms.as_mut());
+        let omega = atoms.transpose().to_owned();
+        let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(omega.as_ref()));
+        let z = mul(omega.as_ref(), problem.x);
+        let scaled = |index: usize, rows: usize, cols: usize| {
+            Scale((cols as f64).sqrt().recip()) * gaussian(&mut stream(self.seed, index), rows, cols)
+        };
+        let state = State { seen: z.clone(), z, q: scaled(1, s, k), w: scaled(2, train.n_classes(), s) };
+        (omega, state)
+    }
+
+    /// `Omega = Z Pi`, rows scaled if asked for; `None` if no code is left to define it.
+    fn analysis(&self, problem: &Problem<'_>, z: &Mat<f64>) -> Option<Mat<f64>> {
+        let mut atoms = mul(problem.map.transpose(), z.transpose());
+        if self.normalize_rows {
+            normalize_columns(atoms.as_mut());
+        }
+        (z.norm_max() > 0.0).then(|| atoms.transpose().to_owned())
+    }
+
+    /// `Omega X` for `Omega = Z Pi`.
+    fn analysed(&self, problem: &Problem<'_>, z: &Mat<f64>) -> Mat<f64> {
+        match (&problem.map_x, self.analysis(problem, z)) {
+            (Some(map_x), _) => mul(z.as_ref(), map_x.as_ref()),
+            (None, Some(omega)) => mul(omega.as_ref(), problem.x),
+            (None, None) => Mat::zeros(z.nrows(), z.ncols()),
+        }
+    }
+
+    /// One sweep of the linearised ADMM; returns the relative misfit of the constraints.
+    fn admm_step(&self, problem: &Problem<'_>, state: &mut State, duals: &mut Duals) -> f64 {
+        let (mu, safety) = (duals.penalty, duals.safety);
+        let floor = |eta: f64| eta.max(1e-12);
+        // Z: proximal step on 1/(2 mu) |Z - Omega X|^2 + 1/2 |E1|^2 + 1/2 |E2|^2.
+        let wq = mul(state.w.as_ref(), state.q.as_ref());
+        let [e1, e2] = duals.errors(problem, state);
+        let eta = floor(safety * (1.0 / mu + squared_norm(&state.q) + squared_norm(&wq)));
+        let mut step = Scale(-1.0 / mu) * (&state.z - &state.seen);
+        mul_add(step.as_mut(), 1.0, state.q.transpose(), e1.as_ref());
+        mul_add(step.as_mut(), 1.0, wq.transpose(), e2.as_ref());
+        state.z += Scale(1.0 / eta) * step;
+        soft(state.z.as_mut(), self.lambda1 / (mu * eta));
+        // Q.
+        let [mut e1, e2] = duals.errors(problem, state);
+        let eta = floor(safety * ((1.0 + squared_norm(&state.w)) * squared_norm(&state.z) + self.delta / mu));
+        mul_add(e1.as_mut(), 1.0, state.w.transpose(), e2.as_ref());
+        let step = mul(e1.as_ref(), state.z.transpose()) - Scale(self.delta / mu) * &state.q;
+        state.q += Scale(1.0 / eta) * step;
+        // W.
+        let structured = mul(state.q.as_ref(), state.z.as_ref());
+        let [_, e2] = duals.errors_of(problem, &structured, &state.w);
+        let eta = floor(safety * (squared_norm(&structured) + self.delta / mu));
+        let step = mul(e2.as_ref(), structured.transpose()) - Scale(self.delta / mu) * &state.w;
+        state.w += Scale(1.0 / eta) * step;
+        // Omega, slacks, multipliers.
+        state.seen = self.analysed(problem, &state.z);
+        duals.update(problem, &structured, &state.w, self.rho)
+    }
+
+    /// The terms of `J`.
+    fn terms(&self, problem: &Problem<'_>, state: &State) -> [(&'static str, f64); 5] {
+        let structured = mul(state.q.as_ref(), state.z.as_ref());
+        let labelled = mul(state.w.as_ref(), structured.as_ref());
+        let half = |weight: f64, a: Mat<f64>| 0.5 * weight * a.squared_norm_l2();
+        let ridge = self.delta * 0.5 * (state.q.squared_norm_l2() + state.w.squared_norm_l2());
+        // From Pi (X X^T + lambda2 I) = X^T: lambda2 |Z Pi|^2 = <Z, Omega X> - |Omega X|^2.
+        let omega = if self.normalize_rows {
+            0.5 * self.lambda2 * state.z.nrows() as f64
+        } else {
+            0.5 * (inner(&state.z, &state.seen) - state.seen.squared_norm_l2()).max(0.0)
+        };
+        [
+            ("fit", half(1.0, &state.z - &state.seen)),
+            ("sparsity", self.lambda1 * state.z.norm_l1()),
+            ("structure", half(self.rho, &problem.structure - structured)),
+            ("labels", half(self.rho, &problem.labels - labelled)),
+            ("ridge", ridge + omega),
+        ]
+    }
+}
+
+impl Duals {
+    fn new(problem: &Problem<'_>, safety: f64) -> Self {
+        let zeros =
+            || [&problem.structure, &problem.labels].map(|goal: &Mat<f64>| Mat::zeros(goal.nrows(), goal.ncols()));
+        Duals { slack: zeros(), multiplier: zeros(), penalty: FIRST_PENALTY, safety }
+    }
+
+    /// `E1 = Y1 / mu + H - slack1 - Q Z`, `E2 = Y2 / mu + L - slack2 - W Q Z`.
+    fn errors(&self, problem: &Problem<'_>, state: &State) -> [Mat<f64>; 2] {
+        self.errors_of(problem, &mul(state.q.as_ref(), state.z.as_ref()), &state.w)
+    }
+
+    fn errors_of(&self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>) -> [Mat<f64>; 2] {
+        let labelled = mul(w.as_ref(), structured.as_ref());
+        let error = |k: usize, goal: &Mat<f64>, reached: &Mat<f64>| {
+            Scale(1.0 / self.penalty) * &self.multiplier[k] + goal - &self.slack[k] - reached
+        };
+        [error(0, &problem.structure, structured), error(1, &problem.labels, &labelled)]
+    }
+
+    /// `slack = (mu (goal - reached) + Y) / (rho + mu)`, `Y += mu (goal - reached - slack)`; returns the misfit.
+    fn update(&mut self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>, rho: f64) -> f64 {
+        let labelled = mul(w.as_ref(), structured.as_ref());
+        let mu = self.penalty;
+        let mut misfit = 0.0;
+        for (k, (goal, reached)) in
+            [(&problem.structure, structured), (&problem.labels, &labelled)].into_iter().enumerate()
+        {
+            let gap = goal - reached;
+            self.slack[k] = Scale(1.0 / (rho + mu)) * (Scale(mu) * &gap + &self.multiplier[k]);
+            let rest = gap - &self.slack[k];
+            misfit += frobenius(rest.as_ref());
+            self.multiplier[k] += Scale(mu) * rest;
+        }
+        self.penalty = (PENALTY_GROWTH * mu).min(LARGEST_PENALTY);
+        misfit / frobenius(problem.labels.as_ref())
+    }
+}
+
+/// `<A, B>`.
+fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
+    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum::<f64>()).sum()
+}
+
+/// `|A|_2^2`, from the smaller Gram matrix.
+fn squared_norm(a: &Mat<f64>) -> f64 {
+    let small = if a.nrows() <= a.ncols() { outer_gram(a.as_ref()) } else { gram(a.as_ref()) };
+    top_eigenvalue(small.as_ref())
+}
+
+impl Classifier for SadlModel {
+    fn n_features(&self) -> usize {
+        self.analysis.nrows()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+        vec![
+            ("analysis", self.analysis.as_ref()),
+            ("structure", self.structure.as_ref()),
+            ("classifier", self.classifier.as_ref()),
+        ]
+    }
+
+    fn rules(&self) -> &'static [&'static str] {
+        &["linear"]
+    }
+
+    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        vec![mul(self.folded.as_ref(), x)]
+    }
+
+    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        Some(mul(self.analysis.transpose(), x))
+    }
+}
+
+#[cfg(test)]
+mod tests;
