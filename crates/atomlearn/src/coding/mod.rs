@@ -1,5 +1,8 @@
 //! Samples to codes: `x -> z`.
 
+mod active_set;
+mod growing;
+pub mod lasso;
 pub mod margin;
 pub mod omp;
 pub mod ridge;
