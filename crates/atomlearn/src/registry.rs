@@ -113,6 +113,16 @@ pub static METHODS: &[Method] = &[
         "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
         &[],
     ),
+    Method::of::<methods::src::Src>(
+        "Sparse representation (SRC)",
+        "Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation. PAMI 2009",
+        &[],
+    ),
+    Method::of::<methods::fddl::Fddl>(
+        "Fisher discrimination dictionary learning (FDDL)",
+        "Yang, Zhang, Feng, Zhang: Sparse representation based Fisher discrimination dictionary learning for image classification. IJCV 2014",
+        &[],
+    ),
 ];
 
 /// The method of this name.
