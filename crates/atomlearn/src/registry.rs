@@ -190,6 +190,16 @@ pub static METHODS: &[Method] = &[
         "Guo, Guo, Kong, Zhang, He: Discriminative analysis dictionary learning. AAAI 2016",
         DADL_PRESETS,
     ),
+    Method::of::<methods::src::Src>(
+        "Sparse representation (SRC)",
+        "Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation. PAMI 2009",
+        &[],
+    ),
+    Method::of::<methods::fddl::Fddl>(
+        "Fisher discrimination dictionary learning (FDDL)",
+        "Yang, Zhang, Feng, Zhang: Sparse representation based Fisher discrimination dictionary learning for image classification. IJCV 2014",
+        &[],
+    ),
 ];
 
 /// The method of this name.

@@ -1,7 +1,7 @@
 //! From codes to class residuals, without forming one reconstruction per class.
 
 use crate::coding::ridge::ridge_map;
-use crate::linalg::{dot, gram, mul};
+use crate::linalg::{column, dot, gram, mul};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 
@@ -81,14 +81,6 @@ impl RidgeResiduals {
     }
 }
 
-/// A column as a slice; all our matrices are column-major.
-fn column<'a>(a: MatRef<'a, f64>, j: usize) -> &'a [f64] {
-    match a.col(j).try_as_col_major() {
-        Some(column) => column.as_slice(),
-        None => unreachable!("codes and correlations are column-major"),
-    }
-}
-
 impl Residuals {
     /// `|x - D_c z_c| / |z_c|`; a class without any code gets infinity.
     ///
@@ -105,6 +97,19 @@ impl Residuals {
             }
         })
     }
+}
+
+/// Sparsity concentration of every code, `(C max_c |z_c|_1 / |z|_1 - 1) / (C - 1)`: 1 if a single class is used, 0 if all
+/// are used alike or the code is zero. A low value says that a sample belongs to no class.
+pub fn sci(codes: MatRef<'_, f64>, blocks: &Blocks) -> Vec<f64> {
+    let n_classes = blocks.len() as f64;
+    let concentration = |i: usize| {
+        let of_class = |r: std::ops::Range<usize>| r.map(|k| codes[(k, i)].abs()).sum::<f64>();
+        let (all, most) =
+            blocks.ranges().map(of_class).fold((0.0, 0.0f64), |(all, most), norm| (all + norm, most.max(norm)));
+        if all > 0.0 && n_classes > 1.0 { ((n_classes * most / all - 1.0) / (n_classes - 1.0)).max(0.0) } else { 0.0 }
+    };
+    (0..codes.ncols()).map(concentration).collect()
 }
 
 #[cfg(test)]
@@ -130,5 +135,13 @@ mod tests {
             }
         }
         assert_eq!(found.regularized()[(0, 3)], f64::INFINITY);
+    }
+
+    #[test]
+    fn concentration_is_one_for_one_class_and_zero_for_all_alike() {
+        let z = faer::mat![[1.0, 0.5, 0.0, 2.0], [-1.0, 0.5, 0.0, 0.0], [0.0, -1.0, 0.0, 1.0]];
+        let found = sci(z.as_ref(), &Blocks::from_sizes([2, 1]));
+        assert_eq!(found[..3], [1.0, 0.0, 0.0]);
+        assert!((found[3] - 1.0 / 3.0).abs() < 1e-15);
     }
 }

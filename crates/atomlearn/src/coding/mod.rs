@@ -1,5 +1,10 @@
 //! Samples to codes: `x -> z`.
 
+mod active_set;
+mod growing;
+pub mod lasso;
 pub mod margin;
+pub mod omp;
 pub mod ridge;
 pub mod threshold;
+pub mod sparse;

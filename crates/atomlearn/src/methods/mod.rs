@@ -2,9 +2,11 @@
 
 pub mod cadl;
 pub mod crc;
-pub mod lcdl_sv;
 pub mod dadl;
 pub mod dpl;
+pub mod fddl;
+pub mod lcdl_sv;
 pub mod linear_svm;
 pub mod ridge;
 pub mod sadl;
+pub mod src;

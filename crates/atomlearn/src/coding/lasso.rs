@@ -1,0 +1,229 @@
+//! Lasso codes of many samples, each solved to a small duality gap.
+//!
+//! ```text
+//! penalised:  min_z 1/2 |x - D z|^2 + lambda |z|_1            within:  min_z |z|_1  s.t.  |x - D z| <= epsilon
+//! ```
+//!
+//! Only the Gram matrix `G = D^T D`, the correlations `D^T x` and the energies `|x|^2` are needed. The solver
+//! (`active_set.rs`) ends a sample when its duality gap is at most `tolerance * 1/2 |x|^2`, that is, relative to the
+//! objective at `z = 0`; the gap it reached is always reported.
+//!
+//! The codes within `epsilon` lie on the path of the penalised ones: as long as the signs stay, `|x - D z|^2` grows
+//! linearly with `lambda^2`, with slope `s^T G_WW^-1 s`. So Newton's method on `lambda^2`, each solve starting from the
+//! codes of the last, finds the penalty whose residual is `epsilon`.
+
+use super::active_set::{ActiveSet, Dense, Gram, WithIdentity};
+use super::sparse::SparseCodes;
+use crate::linalg::{column, column_major, vectorised};
+use faer::MatRef;
+use rayon::prelude::*;
+
+/// Samples coded by one task; fixed, so that results never depend on the number of threads.
+const BLOCK: usize = 16;
+/// The residual is `epsilon` if it is within this fraction of it.
+const AT_EPSILON: f64 = 1e-6;
+/// Newton steps on the penalty; bisection halves the interval at worst, so this is far more than enough.
+const PENALTY_STEPS: usize = 60;
+/// `|x - D z| <= epsilon` is given up below this fraction of the penalty that makes all codes zero.
+const SMALLEST_PENALTY: f64 = 1e-7;
+
+/// How well a sample must be solved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LassoLimits {
+    /// Largest duality gap, as a fraction of `1/2 |x|^2`.
+    pub tolerance: f64,
+    /// Most Newton steps of a sample for one penalty; they are a few dozen as a rule.
+    pub max_steps: usize,
+}
+
+impl Default for LassoLimits {
+    fn default() -> Self {
+        LassoLimits { tolerance: 1e-6, max_steps: 2000 }
+    }
+}
+
+/// What to minimise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LassoTask {
+    /// `1/2 |x - D z|^2 + lambda |z|_1`.
+    Penalised(f64),
+    /// `|z|_1` subject to `|x - D z| <= epsilon`.
+    Within(f64),
+}
+
+/// Codes and how good they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LassoCodes {
+    /// The codes; the atoms of a sample are in no particular order.
+    pub codes: SparseCodes,
+    /// Duality gap of every sample, for its penalty.
+    pub gaps: Vec<f64>,
+    /// Penalty of every sample: the given one, or that whose residual is `epsilon`.
+    pub penalties: Vec<f64>,
+    /// `|x - D z|^2` of every sample.
+    pub squared_residuals: Vec<f64>,
+}
+
+/// Codes of the samples with correlations `D^T X` (atoms x samples) and energies `|x|^2` over the atoms with Gram
+/// matrix `D^T D`.
+///
+/// A sample further than `epsilon` from the range of `D` gets nearly its least squares code; its residual says so.
+pub fn lasso(
+    gram: MatRef<'_, f64>,
+    correlations: MatRef<'_, f64>,
+    energies: &[f64],
+    task: LassoTask,
+    limits: LassoLimits,
+) -> LassoCodes {
+    let mut store = None;
+    run(&Dense(column_major(gram, &mut store)), correlations, energies, task, limits)
+}
+
+/// Like [`lasso`] over `[D I]`, so that single features may be explained away at the same price as atoms.
+///
+/// `correlations` are `[D^T X; X]`; the codes have the atoms' entries first and then one per feature.
+pub fn lasso_with_identity(
+    dictionary: MatRef<'_, f64>,
+    gram: MatRef<'_, f64>,
+    correlations: MatRef<'_, f64>,
+    energies: &[f64],
+    task: LassoTask,
+    limits: LassoLimits,
+) -> LassoCodes {
+    let (mut store_d, mut store_g) = (None, None);
+    let transposed = dictionary.transpose().to_owned();
+    let gram = WithIdentity {
+        gram: column_major(gram, &mut store_g),
+        dictionary: column_major(dictionary, &mut store_d),
+        transposed: transposed.as_ref(),
+    };
+    run(&gram, correlations, energies, task, limits)
+}
+
+fn run(
+    gram: &impl Gram,
+    correlations: MatRef<'_, f64>,
+    energies: &[f64],
+    task: LassoTask,
+    limits: LassoLimits,
+) -> LassoCodes {
+    let n = correlations.ncols();
+    let mut store = None;
+    let correlations = column_major(correlations, &mut store);
+    let blocks: Vec<LassoCodes> = (0..n.div_ceil(BLOCK))
+        .into_par_iter()
+        .map_init(ActiveSet::default, |solver, block| {
+            let mut part = LassoCodes::empty(gram.len());
+            for i in block * BLOCK..n.min((block + 1) * BLOCK) {
+                let sample = Sample { b: column(correlations, i), energy: energies[i], limits };
+                vectorised(|| match task {
+                    LassoTask::Penalised(penalty) => sample.penalised(gram, solver, penalty, &mut part),
+                    LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
+                });
+            }
+            part
+        })
+        .collect();
+    let mut all = LassoCodes::empty(gram.len());
+    blocks.into_iter().for_each(|part| all.append(part));
+    all
+}
+
+struct Sample<'a> {
+    b: &'a [f64],
+    energy: f64,
+    limits: LassoLimits,
+}
+
+impl Sample<'_> {
+    /// The smallest penalty that makes the code zero.
+    fn top_penalty(&self) -> f64 {
+        self.b.iter().fold(0.0f64, |top, v| top.max(v.abs()))
+    }
+
+    fn gap(&self) -> f64 {
+        0.5 * self.limits.tolerance * self.energy
+    }
+
+    #[inline(always)]
+    fn penalised(&self, gram: &impl Gram, solver: &mut ActiveSet, penalty: f64, out: &mut LassoCodes) {
+        solver.start(self.b);
+        let way = (self.top_penalty(), penalty);
+        let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
+        out.push(solver, penalty, reached.gap, reached.squared_residual);
+    }
+
+    /// Newton on `lambda^2` for `|x - D z(lambda)|^2 = epsilon^2`, kept inside an interval that always holds the root.
+    #[inline(always)]
+    fn within(&self, gram: &impl Gram, solver: &mut ActiveSet, epsilon: f64, out: &mut LassoCodes) {
+        solver.start(self.b);
+        let top = self.top_penalty();
+        let target = epsilon * epsilon;
+        if self.energy <= target || top == 0.0 {
+            return out.push(solver, top, 0.0, self.energy);
+        }
+        let (mut low, mut high) = (SMALLEST_PENALTY * top, top);
+        // The penalty at which a code of one atom has this residual, in the scale of the first correlations.
+        let mut penalty = (top * epsilon / self.energy.sqrt()).clamp(low, high);
+        let mut from = top;
+        for round in 0.. {
+            solver.steps = 0;
+            if round > 0 {
+                // A small change of the penalty may leave the gap small enough, but the residual must follow it.
+                solver.step(gram, self.b, penalty);
+            }
+            let way = (from, penalty);
+            let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
+            let off = reached.squared_residual - target;
+            let done = off.abs() <= 2.0 * AT_EPSILON * target || high - low <= 1e-9 * high;
+            if done || round == PENALTY_STEPS {
+                return out.push(solver, penalty, reached.gap, reached.squared_residual);
+            }
+            if off > 0.0 {
+                high = penalty;
+            } else {
+                low = penalty;
+            }
+            let slope = solver.residual_slope(gram);
+            let next = (penalty * penalty - off / slope).max(0.0).sqrt();
+            from = penalty;
+            let inside = next > low && next < high;
+            penalty = if inside {
+                next
+            } else if off > 0.0 && next <= low && low == SMALLEST_PENALTY * top {
+                low
+            } else {
+                (low * high).sqrt()
+            };
+        }
+    }
+}
+
+impl LassoCodes {
+    fn empty(n_atoms: usize) -> Self {
+        LassoCodes {
+            codes: SparseCodes::new(n_atoms),
+            gaps: Vec::new(),
+            penalties: Vec::new(),
+            squared_residuals: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, solver: &ActiveSet, penalty: f64, gap: f64, squared_residual: f64) {
+        self.codes.push(&solver.active, &solver.z);
+        self.gaps.push(gap);
+        self.penalties.push(penalty);
+        self.squared_residuals.push(squared_residual);
+    }
+
+    fn append(&mut self, other: LassoCodes) {
+        self.codes.append(&other.codes);
+        self.gaps.extend(other.gaps);
+        self.penalties.extend(other.penalties);
+        self.squared_residuals.extend(other.squared_residuals);
+    }
+}
+
+#[cfg(test)]
+#[path = "lasso_tests.rs"]
+mod tests;
