@@ -12,6 +12,7 @@ pub mod methods;
 pub mod observe;
 pub mod params;
 pub mod pca;
+pub mod range;
 pub mod registry;
 pub mod score;
 pub mod svm;

@@ -1,0 +1,98 @@
+//! Exact reduction of data with more features than samples to the range of the samples.
+//!
+//! With `X = Q X_r`, `Q^T Q = I`, a method whose learned maps only ever see the data through products with `X` learns
+//! the same model from the few rows of `X_r`: analysis dictionaries are `Omega = Omega_r Q^T`, synthesis dictionaries
+//! `D = Q D_r`, and norms of rows and columns are preserved. Nothing is approximated.
+
+use crate::linalg::{mul, qr, svd};
+use crate::{Dataset, Result};
+use faer::{Mat, MatRef};
+
+/// A diagonal entry of `R` below this fraction of the largest hints at dependent samples; only then is the rank sought.
+const DEPENDENT: f64 = 1e-8;
+
+/// Training data in coordinates of their own range.
+pub struct Reduced {
+    /// `Q`: orthonormal columns that span the samples, features x rank.
+    pub basis: Mat<f64>,
+    /// The same samples in that basis, `X_r = Q^T X`, rank x samples.
+    pub train: Dataset,
+}
+
+/// The reduction of `train`, or `None` if it has no more features than samples.
+///
+/// Samples that depend on each other lower the rank below the number of samples; the rank is never below one.
+pub fn reduce(train: &Dataset) -> Result<Option<Reduced>> {
+    if train.n_features() <= train.n_samples() {
+        return Ok(None);
+    }
+    let (q, r) = qr(train.x());
+    let diagonal = || (0..r.nrows()).map(|i| r[(i, i)].abs());
+    let (smallest, largest) = (diagonal().fold(f64::INFINITY, f64::min), diagonal().fold(0.0, f64::max));
+    let (basis, coordinates) = if smallest > DEPENDENT * largest {
+        (q, r)
+    } else {
+        let (u, s, v) = svd(r.as_ref(), "range of the training data")?;
+        let floor = train.n_features() as f64 * f64::EPSILON * s[0];
+        let rank = s.iter().take_while(|&&s| s > floor).count().max(1);
+        let coordinates = Mat::from_fn(rank, v.nrows(), |i, j| s[i] * v[(j, i)]);
+        (mul(q.as_ref(), u.subcols(0, rank)), coordinates)
+    };
+    Ok(Some(Reduced { basis, train: train.with_features(coordinates)? }))
+}
+
+impl Reduced {
+    /// `Omega = Omega_r Q^T`: rows of the reduced space back among all features.
+    pub fn lift_rows(&self, rows: MatRef<'_, f64>) -> Mat<f64> {
+        mul(rows, self.basis.transpose())
+    }
+
+    /// `D = Q D_r`: columns of the reduced space back among all features.
+    pub fn lift_columns(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
+        mul(self.basis.as_ref(), columns)
+    }
+
+    /// `Omega_r = Omega Q`: the part of some rows that the samples can see.
+    pub fn project_rows(&self, rows: MatRef<'_, f64>) -> Mat<f64> {
+        mul(rows, self.basis.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::gram;
+    use crate::synth;
+
+    fn check(train: &Dataset, rank: usize) {
+        let reduced = reduce(train).unwrap().unwrap();
+        assert_eq!(reduced.basis.shape(), (train.n_features(), rank));
+        assert!((gram(reduced.basis.as_ref()) - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-13);
+        assert!((reduced.lift_columns(reduced.train.x()) - train.x()).norm_max() < 1e-13);
+        assert_eq!(reduced.train.blocks(), train.blocks());
+        let rows = Mat::from_fn(3, rank, |i, j| (i + 2 * j) as f64 / 7.0);
+        let lifted = reduced.lift_rows(rows.as_ref());
+        assert!((reduced.project_rows(lifted.as_ref()) - &rows).norm_max() < 1e-12);
+    }
+
+    #[test]
+    fn wide_features_are_reduced_exactly() {
+        check(&synth::blobs(3, 4, 40, 1), 12);
+    }
+
+    #[test]
+    fn dependent_samples_lower_the_rank() {
+        let train = synth::blobs(2, 3, 20, 2);
+        let repeated = Mat::from_fn(20, 6, |i, j| train.x()[(i, j / 2)] * (1 + j) as f64);
+        check(&train.with_features(repeated).unwrap(), 3);
+    }
+
+    #[test]
+    fn nothing_to_reduce_and_nothing_at_all() {
+        assert!(reduce(&synth::blobs(2, 10, 20, 3)).unwrap().is_none());
+        let nothing = synth::blobs(2, 2, 9, 4).with_features(Mat::zeros(9, 4)).unwrap();
+        let reduced = reduce(&nothing).unwrap().unwrap();
+        assert!(reduced.train.n_features() == 1 && reduced.train.x().norm_max() == 0.0);
+        assert!(reduced.basis.is_all_finite());
+    }
+}
