@@ -1,7 +1,7 @@
 //! From codes to class residuals, without forming one reconstruction per class.
 
 use crate::coding::ridge::ridge_map;
-use crate::linalg::{dot, gram, mul};
+use crate::linalg::{column, dot, gram, mul};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 
@@ -78,14 +78,6 @@ impl RidgeResiduals {
         let codes = both.subrows(0, self.n_atoms);
         let residuals = self.residuals.of(x, codes, both.subrows(self.n_atoms, self.n_atoms));
         (codes.to_owned(), residuals)
-    }
-}
-
-/// A column as a slice; all our matrices are column-major.
-fn column<'a>(a: MatRef<'a, f64>, j: usize) -> &'a [f64] {
-    match a.col(j).try_as_col_major() {
-        Some(column) => column.as_slice(),
-        None => unreachable!("codes and correlations are column-major"),
     }
 }
 

@@ -1,0 +1,100 @@
+//! Codes with few non-zero entries, sample by sample.
+
+use faer::Mat;
+
+/// Sparse codes (atoms x samples), stored by sample: each has its atoms, in the order they were chosen, and values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseCodes {
+    n_atoms: usize,
+    ends: Vec<usize>,
+    atoms: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl SparseCodes {
+    /// No samples yet, over `n_atoms` atoms.
+    pub fn new(n_atoms: usize) -> Self {
+        SparseCodes { n_atoms, ends: Vec::new(), atoms: Vec::new(), values: Vec::new() }
+    }
+
+    /// Appends a sample with these atoms (all below [`SparseCodes::n_atoms`]) and values.
+    pub fn push(&mut self, atoms: &[usize], values: &[f64]) {
+        debug_assert!(atoms.len() == values.len() && atoms.iter().all(|&k| k < self.n_atoms));
+        self.atoms.extend_from_slice(atoms);
+        self.values.extend_from_slice(values);
+        self.ends.push(self.atoms.len());
+    }
+
+    /// Appends all samples of `other`, which must be over the same atoms.
+    pub fn append(&mut self, other: &SparseCodes) {
+        (0..other.n_samples()).for_each(|i| {
+            let (atoms, values) = other.sample(i);
+            self.push(atoms, values);
+        });
+    }
+
+    /// Number of atoms.
+    pub fn n_atoms(&self) -> usize {
+        self.n_atoms
+    }
+
+    /// Number of samples.
+    pub fn n_samples(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Number of stored entries of all samples.
+    pub fn n_entries(&self) -> usize {
+        self.atoms.len()
+    }
+
+    /// Atoms and values of sample `i`.
+    pub fn sample(&self, i: usize) -> (&[usize], &[f64]) {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        (&self.atoms[start..self.ends[i]], &self.values[start..self.ends[i]])
+    }
+
+    /// Values of sample `i`, to be changed while its atoms stay.
+    pub fn values_mut(&mut self, i: usize) -> &mut [f64] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &mut self.values[start..self.ends[i]]
+    }
+
+    /// The same codes, atoms x samples, with all their zeros.
+    pub fn to_dense(&self) -> Mat<f64> {
+        let mut dense = Mat::zeros(self.n_atoms, self.n_samples());
+        for i in 0..self.n_samples() {
+            let (atoms, values) = self.sample(i);
+            atoms.iter().zip(values).for_each(|(&k, &v)| dense[(k, i)] = v);
+        }
+        dense
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dense_form_has_every_entry_in_place() {
+        let mut codes = SparseCodes::new(3);
+        codes.push(&[2, 0], &[1.5, -1.0]);
+        codes.push(&[], &[]);
+        let mut more = SparseCodes::new(3);
+        more.push(&[1], &[4.0]);
+        codes.append(&more);
+        codes.values_mut(2)[0] *= 2.0;
+        assert_eq!((codes.n_samples(), codes.n_entries(), codes.sample(1)), (3, 3, (&[][..], &[][..])));
+        assert_eq!(codes.to_dense(), faer::mat![[-1.0, 0.0, 0.0], [0.0, 0.0, 8.0], [1.5, 0.0, 0.0]]);
+    }
+}
+
+/// Reference codes made by scikit-learn, see `tests/data/make_sparse_codes.py`.
+#[cfg(test)]
+pub(crate) fn golden(name: &str) -> Mat<f64> {
+    let text = include_str!("../../tests/data/sparse_codes.csv");
+    let line = text.lines().find(|line| line.split(',').next() == Some(name)).unwrap();
+    let numbers: Vec<f64> = line.split(',').skip(1).map(|v| v.parse().unwrap()).collect();
+    let (rows, cols) = (numbers[0] as usize, numbers[1] as usize);
+    Mat::from_fn(rows, cols, |i, j| numbers[2 + j * rows + i])
+}

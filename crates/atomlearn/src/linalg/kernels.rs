@@ -1,0 +1,75 @@
+//! Small vector kernels for per-sample work, compiled for the widest vectors the processor has.
+//!
+//! Sums and products are never fused and their order is written out, so results do not depend on the vector width.
+
+use faer::traits::pulp::Arch;
+use faer::{Mat, MatRef};
+
+/// Runs `work` with everything inlined into it compiled for the widest vector instructions of this processor.
+pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+    Arch::new().dispatch(work)
+}
+
+/// `y += a x`.
+#[inline(always)]
+pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+}
+
+/// `y += sum_j w_j column_j`, four columns at a time to spare passes over `y`.
+#[inline(always)]
+pub(crate) fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y: &mut [f64]) {
+    let n = y.len();
+    let fours = w.len() / 4 * 4;
+    for j in (0..fours).step_by(4) {
+        let (a, b) = (&column(j)[..n], &column(j + 1)[..n]);
+        let (c, d) = (&column(j + 2)[..n], &column(j + 3)[..n]);
+        for i in 0..n {
+            y[i] += (w[j] * a[i] + w[j + 1] * b[i]) + (w[j + 2] * c[i] + w[j + 3] * d[i]);
+        }
+    }
+    for j in fours..w.len() {
+        axpy(w[j], &column(j)[..n], y);
+    }
+}
+
+/// Position of the entry of largest magnitude, the first of equals; 0 if there is none.
+#[inline(always)]
+pub(crate) fn largest(x: &[f64]) -> usize {
+    let top = x.iter().fold(0.0f64, |top, v| top.max(v.abs()));
+    x.iter().position(|v| v.abs() == top).unwrap_or(0)
+}
+
+/// A column of a column-major matrix as a slice.
+pub(crate) fn column<'a>(a: MatRef<'a, f64>, j: usize) -> &'a [f64] {
+    match a.col(j).try_as_col_major() {
+        Some(column) => column.as_slice(),
+        None => unreachable!("callers pass matrices made column-major by `column_major`"),
+    }
+}
+
+/// `a` itself if its columns are contiguous, else a copy kept in `store`.
+pub(crate) fn column_major<'a>(a: MatRef<'a, f64>, store: &'a mut Option<Mat<f64>>) -> MatRef<'a, f64> {
+    if a.row_stride() == 1 { a } else { store.insert(a.to_owned()).as_ref() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_equal_their_definitions() {
+        let p = Mat::from_fn(13, 7, |i, j| ((i * 5 + j * 3) % 11) as f64 - 4.0);
+        let w: Vec<f64> = (0..7).map(|j| j as f64 - 2.5).collect();
+        let mut y = vec![1.0; 13];
+        vectorised(|| add_columns(&w, |j| column(p.as_ref(), j), &mut y));
+        for i in 0..13 {
+            let expected = 1.0 + (0..7).map(|j| p[(i, j)] * w[j]).sum::<f64>();
+            assert!((y[i] - expected).abs() < 1e-12);
+        }
+        assert_eq!((largest(&[1.0, -3.0, 3.0]), largest(&[]), largest(&[0.0, 0.0])), (1, 0, 0));
+        let mut store = None;
+        let transposed = column_major(p.transpose(), &mut store);
+        assert_eq!(column(transposed, 3), (0..7).map(|j| p[(3, j)]).collect::<Vec<_>>());
+    }
+}
