@@ -113,6 +113,11 @@ pub static METHODS: &[Method] = &[
         "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
         &[],
     ),
+    Method::of::<methods::svgdl::Svgdl>(
+        "Support vector guided dictionary learning (SVGDL)",
+        "Cai, Zuo, Zhang, Feng, Wang: Support vector guided dictionary learning. ECCV 2014",
+        &[],
+    ),
 ];
 
 /// The method of this name.

@@ -3,3 +3,4 @@
 pub mod crc;
 pub mod linear_svm;
 pub mod ridge;
+pub mod svgdl;
