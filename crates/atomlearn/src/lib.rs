@@ -1,17 +1,21 @@
 //! Discriminative dictionary learning.
+pub mod archive;
 pub mod blocks;
 pub mod coding;
 pub mod dataset;
 pub mod error;
+pub mod file;
 pub mod graph;
 pub mod init;
 pub mod io;
 pub mod linalg;
 pub mod method;
 pub mod methods;
+pub mod model;
 pub mod observe;
 pub mod params;
 pub mod pca;
+pub mod prep;
 pub mod range;
 pub mod registry;
 pub mod score;
@@ -24,4 +28,5 @@ pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use faer::{Mat, MatRef};
 pub use method::{Classifier, Fit, Parts};
+pub use model::Model;
 pub use observe::{Observer, Step};

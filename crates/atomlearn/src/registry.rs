@@ -98,6 +98,18 @@ impl Method {
 
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
+    Method::of::<methods::lcdl_sv::LcdlSv>(
+        "Locality-constrained dictionary learning with support vectors (LCDL-SV)",
+        "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019",
+        &[
+            Preset { name: "authors-code", doc: "the defaults: what the authors' code does", values: "{}" },
+            Preset {
+                name: "paper",
+                doc: "as printed: theta = 0.2 and unsquared distances in the atom graph",
+                values: r#"{"theta": 0.2, "affinity": "unsquared"}"#,
+            },
+        ],
+    ),
     Method::of::<methods::crc::Crc>(
         "Collaborative representation (CRC-RLS)",
         "Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps face recognition? ICCV 2011",
@@ -111,6 +123,26 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::linear_svm::LinearSvm>(
         "Linear SVM, one against the rest",
         "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
+        &[],
+    ),
+    Method::of::<methods::ksvd::Ksvd>(
+        "K-SVD with a ridge classifier",
+        "Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries for sparse representation. IEEE TSP 2006",
+        &[],
+    ),
+    Method::of::<methods::dksvd::DKsvd>(
+        "Discriminative K-SVD (D-KSVD)",
+        "Zhang, Li: Discriminative K-SVD for dictionary learning in face recognition. CVPR 2010",
+        &[],
+    ),
+    Method::of::<methods::lcksvd::LcKsvd1>(
+        "Label-consistent K-SVD, label consistency only (LC-KSVD1)",
+        "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013",
+        &[],
+    ),
+    Method::of::<methods::lcksvd::LcKsvd2>(
+        "Label-consistent K-SVD with classification error (LC-KSVD2)",
+        "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013",
         &[],
     ),
     Method::of::<methods::svgdl::Svgdl>(

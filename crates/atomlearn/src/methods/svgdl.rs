@@ -23,7 +23,7 @@
 
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::coding::ridge::ridge_map;
-use crate::init::class_pca_mean;
+use crate::init::class_pca_mean_of;
 use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, params};
 use crate::range::{self, Reduced};
@@ -31,6 +31,9 @@ use crate::svm::{self, Svm};
 use crate::update::{self, lagrange_dual};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef};
+
+/// Atoms per class where the user leaves it open and the class has that many samples.
+const USUAL_ATOMS: usize = 10;
 
 params! {
     /// Parameters of SVGDL.
@@ -41,14 +44,14 @@ params! {
         lambda2: f64 = 1e-6, Domain::NonNegative, grid [1e-6, 1e-5, 1e-4, 1e-3];
         /// Weight of the loss against the squared norm inside the SVM term.
         theta: f64 = 5.0, Domain::Positive, grid [0.2, 1.0, 5.0, 20.0];
-        /// Atoms per class; a class that spans no more gets fewer.
-        atoms_per_class: usize = 10, Domain::AtLeast(1);
+        /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
+        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most iterations.
         max_iter: usize = 25, Domain::AtLeast(1);
         /// Relative change of the dictionary that ends training.
         tol: f64 = 1e-3, Domain::NonNegative;
-        /// Repeat the code step until the violated margins fit the codes (exact), instead of once as published.
-        converged_codes: bool = false, Domain::Flag;
+        /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
+        active_set: ActiveSet = ActiveSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
     }
 }
 
@@ -67,7 +70,7 @@ pub struct SvgdlModel {
 impl Svgdl {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(dictionary.as_ref(), self.lambda1, "SVGDL coder")?;
-        let bias = Mat::from_fn(1, svm.bias.len(), |_, c| svm.bias[c]);
+        let bias = svm.bias_row();
         let folded = Svm { weights: mul(map.transpose(), svm.weights.as_ref()), bias: svm.bias.clone() };
         Ok(SvgdlModel { classes, dictionary, svm, bias, map, folded })
     }
@@ -93,8 +96,7 @@ impl Svgdl {
         let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets: &targets };
         let base = mul(svm.weights.transpose(), z.as_ref());
         let previous = mul(svm.weights.transpose(), old);
-        let active = if self.converged_codes { ActiveSet::Converged } else { ActiveSet::OnePass };
-        let w = margins.weights(base.as_ref(), previous.as_ref(), active);
+        let w = margins.weights(base.as_ref(), previous.as_ref(), self.active_set);
         mul_add(z.as_mut(), strength, g.as_ref(), w.as_ref());
         Ok(z)
     }
@@ -120,7 +122,9 @@ impl Fit for Svgdl {
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
         let (targets, energy) = (train.targets(), frobenius(train.x()).powi(2));
 
-        let (mut d, _) = class_pca_mean(train, self.atoms_per_class, watch)?;
+        let usual = |samples: usize| self.atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
+        let wanted: Vec<usize> = train.blocks().sizes().map(usual).collect();
+        let (mut d, _) = class_pca_mean_of(train, &wanted, watch)?;
         let mut z = Mat::zeros(d.ncols(), train.n_samples());
         let mut svm = Svm::zero(d.ncols(), train.n_classes());
         let mut multipliers: Option<Vec<f64>> = None;
@@ -205,7 +209,13 @@ mod tests {
     fn the_objective_never_rises_with_converged_inner_solves() {
         for (dim, lambda2) in [(12, 1e-2), (12, 1e-4), (40, 1e-3), (5, 1e-2)] {
             let train = synth::blobs(4, 8, dim, 3);
-            let params = Svgdl { lambda2, atoms_per_class: 3, converged_codes: true, tol: 0.0, ..Default::default() };
+            let params = Svgdl {
+                lambda2,
+                atoms_per_class: Some(3),
+                active_set: ActiveSet::Converged,
+                tol: 0.0,
+                ..Default::default()
+            };
             let mut trace = Trace::default();
             params.fit(&train, &mut trace).unwrap();
             let values: Vec<f64> = trace.steps.iter().filter_map(|step| step.objective).collect();
@@ -219,8 +229,8 @@ mod tests {
     #[test]
     fn without_the_svm_term_codes_are_ridge_codes() {
         let train = synth::blobs(3, 6, 10, 5);
-        let params = Svgdl { lambda2: 0.0, atoms_per_class: 3, ..Default::default() };
-        let (d, _) = class_pca_mean(&train, 3, &mut ()).unwrap();
+        let params = Svgdl { lambda2: 0.0, atoms_per_class: Some(3), ..Default::default() };
+        let (d, _) = class_pca_mean_of(&train, &[3; 3], &mut ()).unwrap();
         let strong = Svm { weights: Mat::from_fn(9, 3, |i, c| (i + c) as f64), bias: vec![1.0; 3] };
         let old = Mat::zeros(9, 18);
         let ridge = mul(ridge_map(d.as_ref(), params.lambda1, "t").unwrap().as_ref(), train.x());
@@ -234,7 +244,7 @@ mod tests {
     fn more_features_than_samples_change_nothing_but_the_time() {
         let wide = synth::blobs(3, 6, 40, 2);
         let Reduced { basis: q, train: small } = range::reduce(&wide).unwrap().unwrap();
-        let params = Svgdl { atoms_per_class: 3, lambda2: 1e-3, max_iter: 6, tol: 0.0, ..Default::default() };
+        let params = Svgdl { atoms_per_class: Some(3), lambda2: 1e-3, max_iter: 6, tol: 0.0, ..Default::default() };
         let (a, b) = (params.fit(&wide, &mut ()).unwrap(), params.fit(&small, &mut ()).unwrap());
         assert!((&a.dictionary - mul(q.as_ref(), b.dictionary.as_ref())).norm_max() < 1e-12);
         // Padding with zero rows makes as many features as samples: no reduction, other code path, same scores.
@@ -249,7 +259,7 @@ mod tests {
     #[test]
     fn restored_models_score_with_the_same_bits_and_hostile_parts_are_refused() {
         let train = synth::blobs(3, 8, 10, 7);
-        let params = Svgdl { atoms_per_class: 4, ..Default::default() };
+        let params = Svgdl { atoms_per_class: Some(4), ..Default::default() };
         let model = params.fit(&train, &mut ()).unwrap();
         assert!(accuracy(&model, &train) > 0.9);
         assert!(column_norms(model.dictionary.as_ref()).iter().all(|&n| n <= 1.0 + 1e-12));
@@ -274,8 +284,8 @@ mod tests {
         let labels: Vec<String> = keep.iter().map(|&i| (i / 8).to_string()).collect();
         let train = Dataset::new(x.as_ref(), &labels).unwrap();
         let mut trace = Trace::default();
-        let model = Svgdl::default().fit(&train, &mut trace).unwrap();
-        assert_eq!(trace.warnings.len(), 3);
+        let model = Svgdl { atoms_per_class: Some(10), ..Default::default() }.fit(&train, &mut trace).unwrap();
+        assert_eq!(trace.warnings.len(), 1);
         assert!(model.scores(rich.x()).unwrap().is_all_finite());
     }
 }

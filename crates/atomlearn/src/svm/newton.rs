@@ -6,7 +6,7 @@
 //! active set, the target is the exact minimiser.
 
 use super::{Svm, sign};
-use crate::linalg::{Spd, dot, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, gram, mul, outer_gram, select_columns};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;

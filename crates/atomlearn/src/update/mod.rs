@@ -1,4 +1,4 @@
-//! Codes to dictionaries: `Z -> D`.
+//! Samples and codes to dictionaries: `(X, Z) -> D`.
 //!
 //! [`block_descent`] and [`lagrange_dual`] minimise the same quadratic under `|d_k| <= 1`,
 //!
@@ -9,7 +9,9 @@
 //! so that `|X - D Z|_F^2 = |X|_F^2 + f(D)`.
 
 pub mod block_descent;
+pub mod ksvd;
 pub mod lagrange_dual;
+pub mod subspace;
 
 use crate::linalg::mul;
 use faer::MatRef;

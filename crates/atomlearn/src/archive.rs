@@ -1,0 +1,133 @@
+//! The model file: named matrices and a JSON header in a safetensors container.
+//!
+//! A matrix is stored as little-endian f64, column after column, with the shape `[columns, rows]`: readers in other
+//! languages see one atom (or one class) per row. The header carries a digest of everything else, so a file that was
+//! cut short or altered is refused. A file holds no code; loading one from a stranger is safe.
+
+use crate::file::write_atomically;
+use crate::{Error, Result};
+use faer::{Mat, MatRef};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+const HEADER: &str = "atomlearn";
+const DIGEST: &str = "sha256";
+
+/// Header and matrices as read from a file.
+pub type Content = (Map<String, Value>, HashMap<String, Mat<f64>>);
+
+/// Writes header and matrices, atomically.
+pub fn write(path: &Path, header: &Map<String, Value>, parts: &[(String, MatRef<'_, f64>)]) -> Result<()> {
+    let header = Value::Object(header.clone()).to_string();
+    let stored: BTreeMap<&str, (Vec<usize>, Vec<u8>)> = parts
+        .iter()
+        .map(|(name, matrix)| (name.as_str(), (vec![matrix.ncols(), matrix.nrows()], bytes(*matrix))))
+        .collect();
+    let digest = digest(&header, stored.iter().map(|(&name, (shape, data))| (name, shape.as_slice(), data.as_slice())));
+    let metadata = HashMap::from([(HEADER.to_string(), header), (DIGEST.to_string(), digest)]);
+    let views = stored
+        .iter()
+        .map(|(&name, (shape, data))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), data)?)))
+        .collect::<Result<Vec<_>, safetensors::SafeTensorError>>();
+    let file = views.and_then(|views| serialize(views, Some(metadata)));
+    write_atomically(path, &file.map_err(|e| Error::format(path, format!("cannot be written: {e}")))?)
+}
+
+/// Reads and checks a model file.
+pub fn read(path: &Path) -> Result<Content> {
+    let file = std::fs::read(path).map_err(Error::io(path))?;
+    parse(&file).map_err(|why| Error::format(path, why))
+}
+
+fn parse(file: &[u8]) -> Result<Content, String> {
+    let broken = |e: safetensors::SafeTensorError| format!("not a whole atomlearn model file ({e})");
+    let (_, metadata) = SafeTensors::read_metadata(file).map_err(broken)?;
+    let tensors = SafeTensors::deserialize(file).map_err(broken)?;
+    let entry = |key: &str| {
+        let value = metadata.metadata().as_ref().and_then(|map| map.get(key));
+        value.ok_or_else(|| format!("a safetensors file, but not an atomlearn model (no `{key}` entry)"))
+    };
+    let header = entry(HEADER)?;
+    let views: BTreeMap<String, TensorView<'_>> = tensors.tensors().into_iter().collect();
+    let found = digest(header, views.iter().map(|(name, view)| (name.as_str(), view.shape(), view.data())));
+    if &found != entry(DIGEST)? {
+        return Err("the content does not match its digest: the file was altered or damaged".into());
+    }
+    let mut matrices = HashMap::with_capacity(views.len());
+    for (name, view) in views {
+        let &[cols, rows] = view.shape() else { return Err(format!("part `{name}` is not a matrix")) };
+        if view.dtype() != Dtype::F64 {
+            return Err(format!("part `{name}` is not of type F64"));
+        }
+        let values: Vec<f64> = view.data().chunks_exact(8).map(f64_le).collect();
+        if values.iter().any(|v| !v.is_finite()) {
+            return Err(format!("part `{name}` holds values that are not finite"));
+        }
+        // The container guarantees that the data has exactly the size the shape says.
+        matrices.insert(name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i]));
+    }
+    match serde_json::from_str(header) {
+        Ok(Value::Object(header)) => Ok((header, matrices)),
+        _ => Err("the header is not a JSON object".into()),
+    }
+}
+
+fn f64_le(chunk: &[u8]) -> f64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(chunk);
+    f64::from_le_bytes(bytes)
+}
+
+fn bytes(matrix: MatRef<'_, f64>) -> Vec<u8> {
+    matrix.col_iter().flat_map(|column| column.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()).collect()
+}
+
+/// Digest of the header and of every matrix with its name and shape, in order of names.
+fn digest<'a>(header: &str, parts: impl Iterator<Item = (&'a str, &'a [usize], &'a [u8])>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(header);
+    for (name, shape, data) in parts {
+        hash.update(format!("\n{name} {shape:?} "));
+        hash.update(data);
+    }
+    hex(&hash.finalize())
+}
+
+/// Bytes as hexadecimal text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cut_and_every_flipped_byte_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let header = Map::from_iter([("a".to_string(), Value::from(1))]);
+        let matrix = Mat::from_fn(2, 3, |i, j| 0.1 + i as f64 - 7.0 * j as f64);
+        write(&path, &header, &[("m".into(), matrix.as_ref())]).unwrap();
+        let (back, parts) = read(&path).unwrap();
+        assert_eq!((back, &parts["m"]), (header, &matrix));
+
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            assert!(parse(&whole[..cut]).is_err(), "cut at {cut}");
+        }
+        for i in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[i] ^= 0x41;
+            // White space that pads the container's header means nothing; everything else must be noticed.
+            if whole[i] != b' ' {
+                assert!(parse(&flipped).is_err(), "flipped byte {i}");
+            }
+        }
+        let message = read(Path::new("/no/such/model")).unwrap_err().to_string();
+        assert!(message.contains("/no/such/model"));
+    }
+}

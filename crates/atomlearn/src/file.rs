@@ -1,0 +1,44 @@
+//! Files that are either whole or not there.
+
+use crate::{Error, Result};
+use std::io::Write;
+use std::path::Path;
+
+/// Writes to a temporary file beside `path` and renames it: a reader never sees half of it, and a failure leaves
+/// what stood there before.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".atomlearn-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The umask still applies; without this the file would be readable by its owner alone.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder).map_err(Error::io(path))?;
+    file.write_all(bytes).map_err(Error::io(path))?;
+    file.as_file().sync_all().map_err(Error::io(path))?;
+    file.persist(path).map_err(|e| Error::Io { path: path.into(), source: e.error })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_whole_files_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert!(write_atomically(&folder.path().join("no/such/folder"), b"x").is_err());
+        assert!(write_atomically(folder.path(), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,142 @@
+//! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
+
+use crate::prep::{Prep, PrepSpec};
+use crate::registry::{self, Method, Values};
+use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
+use faer::{Mat, MatRef};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const FORMAT: &str = "atomlearn.model/1";
+
+/// Preprocessing and classifier, trained together.
+pub struct Model {
+    method: &'static Method,
+    params: Values,
+    prep: Prep,
+    classifier: Box<dyn Classifier>,
+    /// Free notes that travel with the model: version, time, data digest, image shape, ...
+    pub info: Values,
+}
+
+impl Model {
+    /// Fits the preprocessing on the training data, then the method on the result.
+    pub fn train(
+        method: &'static Method,
+        params: &Values,
+        prep: &PrepSpec,
+        train: &Dataset,
+        watch: &mut dyn Observer,
+    ) -> Result<Self> {
+        let params = method.complete(params)?;
+        let (prep, x) = prep.fit(train.x(), watch)?;
+        let train = train.with_features(x)?;
+        let classifier = method.fit(&params, &train, watch)?;
+        Ok(Model { method, params, prep, classifier, info: Values::new() })
+    }
+
+    /// The method.
+    pub fn method(&self) -> &'static Method {
+        self.method
+    }
+
+    /// All its parameters.
+    pub fn params(&self) -> &Values {
+        &self.params
+    }
+
+    /// The fitted preprocessing.
+    pub fn prep(&self) -> &Prep {
+        &self.prep
+    }
+
+    /// The classifier behind the preprocessing.
+    pub fn classifier(&self) -> &dyn Classifier {
+        self.classifier.as_ref()
+    }
+
+    /// Class names in score order.
+    pub fn classes(&self) -> &[String] {
+        self.classifier.classes()
+    }
+
+    /// Takes raw samples (features x samples) through the preprocessing.
+    pub fn prepare(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        if x.nrows() != self.prep.n_features() {
+            return Err(Error::Shape {
+                what: "features per sample".into(),
+                expected: format!("{}, as in training", self.prep.n_features()),
+                found: x.nrows().to_string(),
+            });
+        }
+        crate::dataset::check_finite(x)?;
+        Ok(self.prep.apply(x))
+    }
+
+    /// Scores of raw samples, classes x samples, larger = more likely.
+    pub fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        self.classifier.scores(self.prepare(x)?.as_ref())
+    }
+
+    /// The class of every raw sample, as an index into [`Model::classes`].
+    pub fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
+        self.classifier.predict(self.prepare(x)?.as_ref())
+    }
+
+    /// Writes the model file, atomically.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let header = json!({
+            "format": FORMAT,
+            "method": self.method.key,
+            "params": self.params,
+            "classes": self.classes(),
+            "prep": self.prep.spec().to_string(),
+            "n_features": self.prep.n_features(),
+            "info": self.info,
+        });
+        let mut parts = self.prep.parts();
+        parts.extend(self.classifier.parts().into_iter().map(|(name, part)| (name.to_string(), part)));
+        match header {
+            Value::Object(header) => archive::write(path, &header, &parts),
+            _ => unreachable!("json! of braces is an object"),
+        }
+    }
+
+    /// Reads a model file; everything in it is checked.
+    pub fn load(path: &Path) -> Result<Self> {
+        let (header, matrices) = archive::read(path)?;
+        Self::from_content(header, matrices).map_err(|e| match e {
+            Error::Io { .. } | Error::Format { .. } => e,
+            other => Error::format(path, other.to_string()),
+        })
+    }
+
+    fn from_content(header: Values, matrices: std::collections::HashMap<String, Mat<f64>>) -> Result<Self> {
+        let missing = |key: &str| Error::Data(format!("the header has no valid `{key}`"));
+        let text = |key: &str| header.get(key).and_then(Value::as_str).ok_or_else(|| missing(key));
+        let object = |key: &str| header.get(key).and_then(Value::as_object).cloned().ok_or_else(|| missing(key));
+        if text("format")? != FORMAT {
+            return Err(Error::Data(format!("format `{}` is not one this version reads ({FORMAT})", text("format")?)));
+        }
+        let classes: Vec<String> = header
+            .get("classes")
+            .and_then(|classes| serde_json::from_value(classes.clone()).ok())
+            .filter(|classes: &Vec<String>| classes.len() >= 2)
+            .ok_or_else(|| missing("classes"))?;
+        let n_features = header.get("n_features").and_then(Value::as_u64).ok_or_else(|| missing("n_features"))?;
+        let method = registry::method(text("method")?)?;
+        let params = method.complete(&object("params")?)?;
+        let mut parts = Parts::new(classes, matrices);
+        let prep = Prep::restore(text("prep")?.parse()?, n_features as usize, &mut parts)?;
+        let classifier = method.restore(&params, parts)?;
+        let n_out = prep.n_out()?;
+        if classifier.n_features() != n_out {
+            return Err(Error::Shape {
+                what: "features after preprocessing".into(),
+                expected: classifier.n_features().to_string(),
+                found: n_out.to_string(),
+            });
+        }
+        Ok(Model { method, params, prep, classifier, info: object("info")? })
+    }
+}

@@ -1,0 +1,412 @@
+//! Preprocessing: a list of steps fitted on training data only and stored with the model.
+//!
+//! Written as a comma list, applied in order: `center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`,
+//! `random:540[:SEED]`, `unit`, or `none`.
+
+use crate::linalg::{column_norms, mul, normalize_columns};
+use crate::pca::{Pca, mean, pca};
+use crate::{Error, Observer, Parts, Result};
+use faer::{Mat, MatRef};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use std::fmt;
+use std::str::FromStr;
+
+/// How many principal directions to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Keep {
+    Components(usize),
+    Percent(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum StepSpec {
+    Center,
+    Standard,
+    /// Centred projection, or the basis of centred data applied to uncentred samples, as the published codes do.
+    Pca {
+        keep: Keep,
+        centred: bool,
+    },
+    /// Gaussian projection with unit rows.
+    Random {
+        dim: usize,
+        seed: u64,
+    },
+    Unit,
+}
+
+const STEPS: [&str; 6] = ["center", "standard", "pca", "pca-uncentered", "random", "unit"];
+
+/// What to do to the samples before a method sees them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrepSpec(Vec<StepSpec>);
+
+impl Default for PrepSpec {
+    fn default() -> Self {
+        PrepSpec(vec![StepSpec::Unit])
+    }
+}
+
+impl FromStr for PrepSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.trim() == "none" {
+            return Ok(PrepSpec(Vec::new()));
+        }
+        text.split(',').map(|step| step.trim().parse()).collect::<Result<_>>().map(PrepSpec)
+    }
+}
+
+impl fmt::Display for PrepSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return write!(f, "none");
+        }
+        let steps: Vec<String> = self.0.iter().map(StepSpec::to_string).collect();
+        write!(f, "{}", steps.join(","))
+    }
+}
+
+impl FromStr for StepSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = |why: &str| Error::param("prep", text, why);
+        let mut fields = text.split(':');
+        let name = fields.next().unwrap_or_default();
+        let arguments: Vec<&str> = fields.collect();
+        let whole = |s: &str| s.parse::<usize>().ok().filter(|&v| v > 0);
+        match (name, arguments.as_slice()) {
+            ("center", []) => Ok(StepSpec::Center),
+            ("standard", []) => Ok(StepSpec::Standard),
+            ("unit", []) => Ok(StepSpec::Unit),
+            ("pca" | "pca-uncentered", [keep]) => {
+                let percent = |s: &str| s.parse::<f64>().ok().filter(|v| *v > 0.0 && *v <= 100.0);
+                let keep = match keep.strip_suffix('%') {
+                    Some(number) => percent(number).map(Keep::Percent),
+                    None => whole(keep).map(Keep::Components),
+                };
+                let keep = keep.ok_or_else(|| bad("give a number of directions (pca:300) or of variance (pca:98%)"))?;
+                Ok(StepSpec::Pca { keep, centred: name == "pca" })
+            }
+            ("random", [dim, seed @ ..]) if seed.len() <= 1 => {
+                let dim = whole(dim).ok_or_else(|| bad("give the number of dimensions, as in random:540"))?;
+                let seed =
+                    seed.first().map_or(Ok(0), |s| s.parse()).map_err(|_| bad("the seed must be a whole number"))?;
+                Ok(StepSpec::Random { dim, seed })
+            }
+            ("pca" | "pca-uncentered" | "random", _) => {
+                Err(bad("needs one number, as in pca:300, pca:98% or random:540"))
+            }
+            (known, _) if STEPS.contains(&known) => Err(bad("this step takes no number")),
+            _ => Err(Error::unknown("preprocessing step", name, STEPS)),
+        }
+    }
+}
+
+impl fmt::Display for StepSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StepSpec::Center => write!(f, "center"),
+            StepSpec::Standard => write!(f, "standard"),
+            StepSpec::Unit => write!(f, "unit"),
+            StepSpec::Pca { keep, centred } => {
+                write!(f, "{}", if *centred { "pca:" } else { "pca-uncentered:" })?;
+                match keep {
+                    Keep::Components(r) => write!(f, "{r}"),
+                    Keep::Percent(p) => write!(f, "{p}%"),
+                }
+            }
+            StepSpec::Random { dim, seed: 0 } => write!(f, "random:{dim}"),
+            StepSpec::Random { dim, seed } => write!(f, "random:{dim}:{seed}"),
+        }
+    }
+}
+
+/// A fitted step: `x -> scale * basis^T (x - shift)`, each part optional, or unit length.
+#[derive(Clone, Debug)]
+enum Fitted {
+    Affine { shift: Option<Mat<f64>>, basis: Option<Mat<f64>>, scale: Option<Mat<f64>> },
+    Unit,
+}
+
+/// Fitted preprocessing.
+#[derive(Clone, Debug)]
+pub struct Prep {
+    spec: PrepSpec,
+    steps: Vec<Fitted>,
+    n_features: usize,
+}
+
+impl PrepSpec {
+    /// Fits the steps on training samples; returns them with the training samples after all steps.
+    pub fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
+        let n_features = x.nrows();
+        let mut x = x.to_owned();
+        let mut steps = Vec::with_capacity(self.0.len());
+        for spec in &self.0 {
+            let step = spec.fit(x.as_ref(), watch)?;
+            x = step.apply(x);
+            if matches!(step, Fitted::Unit) {
+                let zeros = column_norms(x.as_ref()).iter().filter(|&&norm| norm < 0.5).count();
+                if zeros > 0 {
+                    watch.warn(&format!("{zeros} training samples are zero and stay zero; they carry no information"));
+                }
+            }
+            steps.push(step);
+        }
+        Ok((Prep { spec: self.clone(), steps, n_features }, x))
+    }
+}
+
+impl StepSpec {
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Fitted> {
+        let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |i, _| values[i]);
+        Ok(match *self {
+            StepSpec::Unit => Fitted::Unit,
+            StepSpec::Center => Fitted::Affine { shift: Some(column(&mean(x))), basis: None, scale: None },
+            StepSpec::Standard => {
+                let means = mean(x);
+                let deviation = |i: usize| {
+                    let sum: f64 = x.row(i).iter().map(|v| (v - means[i]) * (v - means[i])).sum();
+                    (sum / x.ncols() as f64).sqrt()
+                };
+                let deviations: Vec<f64> = (0..x.nrows()).map(deviation).collect();
+                let constant = deviations.iter().filter(|&&d| d == 0.0).count();
+                if constant > 0 {
+                    watch.warn(&format!("{constant} features are constant; `standard` maps them to zero"));
+                }
+                let scales: Vec<f64> = deviations.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 0.0 }).collect();
+                Fitted::Affine { shift: Some(column(&means)), basis: None, scale: Some(column(&scales)) }
+            }
+            StepSpec::Pca { keep, centred } => {
+                let directions = fit_pca(x, keep, watch)?;
+                let shift = centred.then(|| column(&directions.mean));
+                Fitted::Affine { shift, basis: Some(directions.basis), scale: None }
+            }
+            StepSpec::Random { dim, seed } => {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let mut basis = Mat::from_fn(x.nrows(), dim, |_, _| StandardNormal.sample(&mut rng));
+                normalize_columns(basis.as_mut());
+                Fitted::Affine { shift: None, basis: Some(basis), scale: None }
+            }
+        })
+    }
+}
+
+fn fit_pca(x: MatRef<'_, f64>, keep: Keep, watch: &mut dyn Observer) -> Result<Pca> {
+    let mut directions = match keep {
+        Keep::Components(r) => pca(x, r, "PCA")?,
+        Keep::Percent(_) => pca(x, usize::MAX, "PCA")?,
+    };
+    let found = directions.basis.ncols();
+    match keep {
+        Keep::Components(r) if found < r => {
+            watch.warn(&format!("PCA: {found} instead of {r} directions, the training samples span no more"));
+        }
+        Keep::Percent(percent) => {
+            let wanted = percent / 100.0 * directions.total_variance;
+            let mut sum = 0.0;
+            let mut kept = 0;
+            while kept < found && sum < wanted {
+                sum += directions.variances[kept];
+                kept += 1;
+            }
+            directions.basis = directions.basis.subcols(0, kept).to_owned();
+            directions.variances.truncate(kept);
+        }
+        Keep::Components(_) => {}
+    }
+    if directions.basis.ncols() == 0 {
+        return Err(Error::Data("PCA: all training samples are equal, there is no direction to keep".into()));
+    }
+    Ok(directions)
+}
+
+impl Fitted {
+    fn apply(&self, mut x: Mat<f64>) -> Mat<f64> {
+        match self {
+            Fitted::Unit => {
+                normalize_columns(x.as_mut());
+                x
+            }
+            Fitted::Affine { shift, basis, scale } => {
+                if let Some(shift) = shift {
+                    x.as_mut().col_iter_mut().for_each(|mut column| column -= shift.col(0));
+                }
+                if let Some(basis) = basis {
+                    x = mul(basis.transpose(), x.as_ref());
+                }
+                if let Some(scale) = scale {
+                    for column in x.as_mut().col_iter_mut() {
+                        column.iter_mut().zip(scale.col(0).iter()).for_each(|(v, s)| *v *= s);
+                    }
+                }
+                x
+            }
+        }
+    }
+
+    /// Number of features after the step, checked against those before it.
+    fn n_out(&self, n_in: usize) -> Result<usize> {
+        let mismatch = |what: &str, found: usize| Error::Shape {
+            what: format!("{what} of a preprocessing step"),
+            expected: format!("{n_in} rows"),
+            found: found.to_string(),
+        };
+        let Fitted::Affine { shift, basis, scale } = self else { return Ok(n_in) };
+        for (what, part) in [("shift", shift), ("basis", basis), ("scale", scale)] {
+            if let Some(part) = part.as_ref().filter(|part| part.nrows() != n_in) {
+                return Err(mismatch(what, part.nrows()));
+            }
+        }
+        Ok(basis.as_ref().map_or(n_in, Mat::ncols))
+    }
+}
+
+impl Prep {
+    /// No step at all.
+    pub fn none(n_features: usize) -> Self {
+        Prep { spec: PrepSpec(Vec::new()), steps: Vec::new(), n_features }
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &PrepSpec {
+        &self.spec
+    }
+
+    /// Number of features of a raw sample.
+    pub fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
+    pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        self.steps.iter().fold(x.to_owned(), |x, step| step.apply(x))
+    }
+
+    /// Everything fitted, by name.
+    pub fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
+        let mut parts = Vec::new();
+        for (i, step) in self.steps.iter().enumerate() {
+            let Fitted::Affine { shift, basis, scale } = step else { continue };
+            for (what, part) in [("shift", shift), ("basis", basis), ("scale", scale)] {
+                if let Some(part) = part {
+                    parts.push((format!("prep.{i}.{what}"), part.as_ref()));
+                }
+            }
+        }
+        parts
+    }
+
+    /// Rebuilds what [`Prep::parts`] gave; the parts may come from a hostile file.
+    pub fn restore(spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
+        let mut steps = Vec::with_capacity(spec.0.len());
+        let mut n = n_features;
+        for (i, step) in spec.0.iter().enumerate() {
+            let mut take = |what: &str| parts.take(&format!("prep.{i}.{what}"));
+            let (mut shift, mut basis, mut scale) = (None, None, None);
+            match step {
+                StepSpec::Unit => {}
+                StepSpec::Center => shift = Some(take("shift")?),
+                StepSpec::Standard => (shift, scale) = (Some(take("shift")?), Some(take("scale")?)),
+                StepSpec::Random { .. } | StepSpec::Pca { centred: false, .. } => basis = Some(take("basis")?),
+                StepSpec::Pca { centred: true, .. } => (shift, basis) = (Some(take("shift")?), Some(take("basis")?)),
+            }
+            let fitted = match step {
+                StepSpec::Unit => Fitted::Unit,
+                _ => Fitted::Affine { shift, basis, scale },
+            };
+            n = fitted.n_out(n)?;
+            steps.push(fitted);
+        }
+        Ok(Prep { spec, steps, n_features })
+    }
+
+    /// Number of features after all steps.
+    pub fn n_out(&self) -> Result<usize> {
+        self.steps.iter().try_fold(self.n_features, |n, step| step.n_out(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Trace;
+
+    fn data() -> Mat<f64> {
+        Mat::from_fn(6, 12, |i, j| ((i * 13 + j * 7 + i * j) % 17) as f64 + if i == 5 { 0.0 } else { 1.0 })
+    }
+
+    fn fit(spec: &str, x: &Mat<f64>) -> (Prep, Mat<f64>) {
+        spec.parse::<PrepSpec>().unwrap().fit(x.as_ref(), &mut ()).unwrap()
+    }
+
+    #[test]
+    fn specs_survive_a_round_trip_and_errors_say_what_to_do() {
+        for text in
+            ["none", "unit", "center,pca:3,unit", "pca:98%,unit", "pca-uncentered:300,unit", "random:5:7", "standard"]
+        {
+            assert_eq!(text.parse::<PrepSpec>().unwrap().to_string(), text);
+        }
+        let message = |text: &str| text.parse::<PrepSpec>().unwrap_err().to_string();
+        assert_eq!(message("pca:3,unti"), "unknown preprocessing step `unti` (did you mean `unit`?)");
+        for bad in ["pca", "pca:0", "pca:-1%", "pca:200%", "unit:3", "random:x", ""] {
+            assert!(bad.parse::<PrepSpec>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn each_step_does_what_it_says() {
+        let x = data();
+        let (_, unit) = fit("unit", &x);
+        assert!(column_norms(unit.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-14));
+        let (_, centred) = fit("center", &x);
+        assert!(mean(centred.as_ref()).iter().all(|m| m.abs() < 1e-13));
+        let (_, standard) = fit("standard", &x);
+        assert!((0..6).all(|i| (standard.row(i).squared_norm_l2() - 12.0).abs() < 1e-10));
+        let (_, p) = fit("pca:4", &x);
+        let (_, u) = fit("pca-uncentered:4", &x);
+        assert!(mean(p.as_ref()).iter().all(|m| m.abs() < 1e-12) && mean(u.as_ref())[0].abs() > 1.0);
+        let all = pca(x.as_ref(), 6, "t").unwrap();
+        let (_, most) = fit("pca:90%", &x);
+        let kept: f64 = all.variances[..most.nrows()].iter().sum();
+        assert!(kept >= 0.9 * all.total_variance && kept - all.variances[most.nrows() - 1] < 0.9 * all.total_variance);
+        assert_eq!(fit("random:3", &x).1, fit("random:3:0", &x).1);
+    }
+
+    #[test]
+    fn restoring_gives_the_same_bits_and_refuses_wrong_shapes() {
+        let x = data();
+        for text in ["none", "center,standard,pca:3,unit", "pca-uncentered:3,unit", "random:4,center"] {
+            let (prep, fitted) = fit(text, &x);
+            assert_eq!(prep.apply(x.as_ref()), fitted);
+            let parts = |edit: fn(&str) -> usize| {
+                let matrices = prep.parts().into_iter().map(|(name, m)| {
+                    let rows = m.nrows() - edit(&name);
+                    (name, m.subrows(0, rows).to_owned())
+                });
+                Parts::new(Vec::new(), matrices.collect())
+            };
+            let back = Prep::restore(prep.spec().clone(), 6, &mut parts(|_| 0)).unwrap();
+            assert_eq!(back.apply(x.as_ref()), fitted);
+            if !prep.parts().is_empty() {
+                assert!(Prep::restore(prep.spec().clone(), 6, &mut parts(|_| 1)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn odd_data_is_reported() {
+        let mut trace = Trace::default();
+        let x = Mat::from_fn(3, 4, |i, j| if i == 0 { 1.0 } else { (j % 2) as f64 });
+        "standard,unit".parse::<PrepSpec>().unwrap().fit(x.as_ref(), &mut trace).unwrap();
+        "pca:3".parse::<PrepSpec>().unwrap().fit(x.as_ref(), &mut trace).unwrap();
+        assert_eq!(trace.warnings.len(), 2, "{:?}", trace.warnings);
+        let same = Mat::from_fn(3, 4, |i, _| i as f64);
+        assert!("pca:98%".parse::<PrepSpec>().unwrap().fit(same.as_ref(), &mut ()).is_err());
+    }
+}
