@@ -133,17 +133,38 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::dksvd::DKsvd>(
         "Discriminative K-SVD (D-KSVD)",
         "Zhang, Li: Discriminative K-SVD for dictionary learning in face recognition. CVPR 2010",
-        &[],
+        &[
+            Preset { name: "small-weights", doc: "the defaults: chosen by cross-validation", values: "{}" },
+            Preset {
+                name: "published",
+                doc: "settings of the LC-KSVD package for Extended Yale B",
+                values: r#"{"beta": 4.0, "sparsity": 30, "atoms_per_class": 15, "init_iter": 20, "max_iter": 50, "readout": "joint"}"#,
+            },
+        ],
     ),
     Method::of::<methods::lcksvd::LcKsvd1>(
         "Label-consistent K-SVD, label consistency only (LC-KSVD1)",
         "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013",
-        &[],
+        &[
+            Preset { name: "small-weights", doc: "the defaults: chosen by cross-validation", values: "{}" },
+            Preset {
+                name: "published",
+                doc: "settings of the authors' package for Extended Yale B",
+                values: r#"{"alpha": 16.0, "sparsity": 30, "atoms_per_class": 15, "init_iter": 20, "code_iter": 20, "max_iter": 50, "ridge": 1.0, "readout": "joint"}"#,
+            },
+        ],
     ),
     Method::of::<methods::lcksvd::LcKsvd2>(
         "Label-consistent K-SVD with classification error (LC-KSVD2)",
         "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013",
-        &[],
+        &[
+            Preset { name: "small-weights", doc: "the defaults: chosen by cross-validation", values: "{}" },
+            Preset {
+                name: "published",
+                doc: "settings of the authors' package for Extended Yale B",
+                values: r#"{"alpha": 16.0, "beta": 4.0, "sparsity": 30, "atoms_per_class": 15, "init_iter": 20, "code_iter": 20, "max_iter": 50, "ridge": 1.0, "readout": "joint"}"#,
+            },
+        ],
     ),
     Method::of::<methods::svgdl::Svgdl>(
         "Support vector guided dictionary learning (SVGDL)",

@@ -4,7 +4,24 @@
 //! min_{D,W,Z} |X - D Z|_F^2 + beta |H - W Z|_F^2      s.t.  |z_i|_0 <= T
 //! ```
 //!
-//! TODO
+//! `X` samples, `D` atoms, `Z` sparse codes, `H` one-hot labels, `W` a linear classifier. K-SVD on samples with
+//! labels of weight `sqrt(beta)` below them ([`crate::update::ksvd`]) learns `D` and `W` as two parts of the same
+//! atoms:
+//!
+//! 1. `D0`: `init_iter` iterations of K-SVD without labels, from random samples, equally many of each class;
+//! 2. `W0 = H Z0^T (Z0 Z0^T + I)^-1` on its codes;
+//! 3. `max_iter` iterations on samples and labels, from unit columns `[D0; sqrt(beta) W0]`;
+//! 4. with `s_k` the length of atom `k` among the features, `d_k / s_k` and `w_k / (s_k sqrt(beta))`.
+//!
+//! A new sample gets the code `z = OMP(D, x, T)` and the scores `W z`.
+//!
+//! Reference: Zhang, Li: Discriminative K-SVD for dictionary learning in face recognition. CVPR 2010.
+//!
+//! Deviations, all switchable: `readout = refit` replaces `W` by ridge regression on codes made as for new samples,
+//! without labels (`joint` is the published one). `beta` is far smaller than published (`beta = 4`) and iterations
+//! are fewer (published: 20 + 50): labels that outweigh the samples choose the codes in training but cannot do so for a new sample.
+//! See docs/methods/dksvd.md.
+
 use crate::linalg::concat_columns;
 use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
@@ -17,17 +34,17 @@ params! {
     /// Parameters of D-KSVD.
     pub struct DKsvd {
         /// Weight of the label term.
-        beta: f64 = 1.0, Domain::Positive, grid [1e-4, 1e-2, 0.25, 1.0, 4.0, 16.0];
+        beta: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 0.3, 1.0, 4.0];
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30.
         sparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1)), grid [5, 10, 20, 30];
         /// Iterations of K-SVD without labels that make the first dictionary.
-        init_iter: usize = 20, Domain::AtLeast(0);
+        init_iter: usize = 5, Domain::AtLeast(0);
         /// Iterations with labels.
-        max_iter: usize = 50, Domain::AtLeast(0);
+        max_iter: usize = 15, Domain::AtLeast(0);
         /// Weight of the squared norm of the classifier, where it is fitted.
-        ridge: f64 = 1.0, Domain::Positive, grid [0.01, 0.1, 1.0];
+        ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
         /// The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
         readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
         /// How an atom is fitted: one alternation, or the leading singular pair.

@@ -31,7 +31,7 @@ params! {
         /// Iterations.
         max_iter: usize = 20, Domain::AtLeast(0);
         /// Weight of the squared norm of the classifier.
-        ridge: f64 = 1.0, Domain::Positive, grid [0.01, 0.1, 1.0];
+        ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
         /// How an atom is fitted: one alternation, or the leading singular pair.
         update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(&["approximate", "exact"]);
         /// Seed of the choice of samples that become the first atoms.

@@ -106,3 +106,46 @@ impl LabelKsvd<'_> {
         Ok(SparseLinear::lifted(self.full, self.reduced, d, weights, self.sparsity.1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Blocks;
+    use crate::linalg::{column_norms, concat_columns};
+    use crate::methods::sparse_linear::sample_atoms;
+    use crate::synth;
+
+    #[test]
+    fn stacked_atoms_come_back_from_dictionary_and_classifier() {
+        let train = synth::blobs(3, 12, 9, 1);
+        let (targets, weights) = (train.targets(), [0.7, 1.0, 1.5]);
+        let d0 = concat_columns(&sample_atoms(&train, &Blocks::from_sizes([4, 3, 5]), 1));
+        let z0 = encode(gram(d0.as_ref()).as_ref(), d0.as_ref(), train.x(), 3).to_dense();
+        let core = LabelKsvd {
+            full: &train,
+            reduced: None,
+            targets: &targets,
+            weights: &weights,
+            sparsity: (3, Some(3)),
+            update: AtomUpdate::Approximate,
+            max_iter: 4,
+            ridge: 1.0,
+            readout: Readout::Joint,
+            fitted_joint: None,
+        };
+        let model = core.learn(d0.as_ref(), z0.as_ref(), &mut ()).unwrap();
+        let (d, w) = (model.parts()[0].1, model.parts()[1].1);
+        assert!(column_norms(d).iter().all(|n| (n - 1.0).abs() < 1e-12));
+        // [d_k; g o w_k] normalised is the stacked atom; run the same again to compare.
+        let w0 = ridge_readout(z0.as_ref(), &targets, 3, 1.0).unwrap();
+        let atoms = Mat::from_fn(12, 12, |i, k| if i < 9 { d0[(i, k)] } else { weights[i - 9] * w0[(i - 9, k)] });
+        let labels = Some(Labels { targets: &targets, weights: &weights });
+        let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, 3, AtomUpdate::Approximate);
+        for _ in 0..4 {
+            state.iterate().unwrap();
+        }
+        let mut rebuilt = Mat::from_fn(12, 12, |i, k| if i < 9 { d[(i, k)] } else { weights[i - 9] * w[(i - 9, k)] });
+        normalize_columns(rebuilt.as_mut());
+        assert!((rebuilt - state.atoms()).norm_max() < 1e-12);
+    }
+}

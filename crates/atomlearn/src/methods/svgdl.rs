@@ -28,7 +28,7 @@ use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_cha
 use crate::params::{Domain, params};
 use crate::range::{self, Reduced};
 use crate::svm::{self, Svm};
-use crate::update::{self, lagrange_dual};
+use crate::update::lagrange_dual;
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef};
 
@@ -136,7 +136,7 @@ impl Fit for Svgdl {
             (d, multipliers) = (step.dictionary, Some(step.multipliers));
             svm = svm::one_vs_rest(z.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, Some(&svm))?;
 
-            let fit = (energy + update::value(e.as_ref(), f.as_ref(), d.as_ref())).max(0.0);
+            let fit = (energy + step.value).max(0.0);
             let terms = self.terms(fit, z.as_ref(), &svm, &targets);
             let model = || Ok(Box::new(self.lifted(full, reduced.as_ref(), &d, &svm)?) as Box<dyn Classifier>);
             let flow = watch.step(&Step {

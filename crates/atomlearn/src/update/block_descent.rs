@@ -1,7 +1,6 @@
 //! Dictionary under `|d_k| <= 1` by block coordinate descent, one atom at a time (the update of online dictionary
 //! learning; Mairal et al., JMLR 2010).
 
-use super::value;
 use crate::linalg::{dot, frobenius, mul};
 use faer::{Mat, MatRef};
 
@@ -45,15 +44,9 @@ fn update_atom(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, k: usiz
     moved
 }
 
-/// True if `new` is at least as good as `old`, up to rounding of the terms that `f` is made of.
-pub(super) fn no_worse(e: MatRef<'_, f64>, f: MatRef<'_, f64>, new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> bool {
-    let (new, old) = (value(e, f, new), value(e, f, old));
-    new.is_finite() && new <= old + 1e-13 * old.abs()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::problem;
+    use super::super::{tests::problem, value};
     use super::*;
     use crate::linalg::column_norms;
 

@@ -34,6 +34,8 @@ const HARDLY_USED: usize = 4;
 const NO_USE: f64 = 1e-7;
 /// Signals of less energy never become atoms.
 const EMPTY_SIGNAL: f64 = 1e-6;
+/// Signals with less residual energy than this are represented already and gain nothing as atoms.
+const REPRESENTED: f64 = 1e-12;
 /// A shorter update cannot be normalised; the atom stays.
 const NO_DIRECTION: f64 = 1e-12;
 
@@ -216,7 +218,7 @@ impl<'a> Ksvd<'a> {
             atoms.iter().zip(values).filter(|(_, v)| v.abs() > NO_USE).for_each(|(&k, _)| used[k] += 1);
         }
         let half_average = self.codes.n_entries() as f64 / (2 * n_atoms) as f64;
-        let mut worst: Vec<usize> = (0..energies.len()).collect();
+        let mut worst: Vec<usize> = (0..energies.len()).filter(|&i| energies[i] > REPRESENTED).collect();
         worst.sort_by(|&a, &b| energies[b].total_cmp(&energies[a]));
         let mut worst = worst.into_iter();
         for k in 0..n_atoms {
