@@ -155,19 +155,65 @@ pub static METHODS: &[Method] = &[
             },
         ],
     ),
+    Method::of::<methods::svgdl::Svgdl>(
+        "Support vector guided dictionary learning (SVGDL)",
+        "Cai, Zuo, Zhang, Feng, Wang: Support vector guided dictionary learning. ECCV 2014",
+        &[],
+    ),
+    Method::of::<methods::src::Src>(
+        "Sparse representation (SRC)",
+        "Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation. PAMI 2009",
+        &[],
+    ),
     Method::of::<methods::crc::Crc>(
         "Collaborative representation (CRC-RLS)",
         "Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps face recognition? ICCV 2011",
         &[],
     ),
-    Method::of::<methods::ridge::Ridge>(
-        "Ridge regression on one-hot labels",
-        "Hoerl, Kennard: Ridge regression. Technometrics 1970",
+    Method::of::<methods::ksvd::Ksvd>(
+        "K-SVD with a ridge classifier",
+        "Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries for sparse representation. IEEE TSP 2006",
         &[],
     ),
-    Method::of::<methods::linear_svm::LinearSvm>(
-        "Linear SVM, one against the rest",
-        "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
+    Method::of::<methods::dksvd::DKsvd>(
+        "Discriminative K-SVD (D-KSVD)",
+        "Zhang, Li: Discriminative K-SVD for dictionary learning in face recognition. CVPR 2010",
+        &[
+            Preset { name: "small-weights", doc: "the defaults: chosen by cross-validation", values: "{}" },
+            Preset {
+                name: "published",
+                doc: "settings of the LC-KSVD package for Extended Yale B",
+                values: r#"{"beta": 4.0, "sparsity": 30, "atoms_per_class": 15, "init_iter": 20, "max_iter": 50, "readout": "joint"}"#,
+            },
+        ],
+    ),
+    Method::of::<methods::lcksvd::LcKsvd1>(
+        "Label-consistent K-SVD, label consistency only (LC-KSVD1)",
+        "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013",
+        &[
+            Preset { name: "small-weights", doc: "the defaults: chosen by cross-validation", values: "{}" },
+            Preset {
+                name: "published",
+                doc: "settings of the authors' package for Extended Yale B",
+                values: r#"{"alpha": 16.0, "sparsity": 30, "atoms_per_class": 15, "init_iter": 20, "code_iter": 20, "max_iter": 50, "ridge": 1.0, "readout": "joint"}"#,
+            },
+        ],
+    ),
+    Method::of::<methods::lcksvd::LcKsvd2>(
+        "Label-consistent K-SVD with classification error (LC-KSVD2)",
+        "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013",
+        &[
+            Preset { name: "small-weights", doc: "the defaults: chosen by cross-validation", values: "{}" },
+            Preset {
+                name: "published",
+                doc: "settings of the authors' package for Extended Yale B",
+                values: r#"{"alpha": 16.0, "beta": 4.0, "sparsity": 30, "atoms_per_class": 15, "init_iter": 20, "code_iter": 20, "max_iter": 50, "ridge": 1.0, "readout": "joint"}"#,
+            },
+        ],
+    ),
+    Method::of::<methods::fddl::Fddl>(
+        "Fisher discrimination dictionary learning (FDDL)",
+        "Yang, Zhang, Feng, Zhang: Sparse representation based Fisher discrimination dictionary learning for image classification. IJCV 2014",
         &[],
     ),
     Method::of::<methods::cadl::Cadl>(
@@ -190,14 +236,14 @@ pub static METHODS: &[Method] = &[
         "Guo, Guo, Kong, Zhang, He: Discriminative analysis dictionary learning. AAAI 2016",
         DADL_PRESETS,
     ),
-    Method::of::<methods::src::Src>(
-        "Sparse representation (SRC)",
-        "Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation. PAMI 2009",
+    Method::of::<methods::ridge::Ridge>(
+        "Ridge regression on one-hot labels",
+        "Hoerl, Kennard: Ridge regression. Technometrics 1970",
         &[],
     ),
-    Method::of::<methods::fddl::Fddl>(
-        "Fisher discrimination dictionary learning (FDDL)",
-        "Yang, Zhang, Feng, Zhang: Sparse representation based Fisher discrimination dictionary learning for image classification. IJCV 2014",
+    Method::of::<methods::linear_svm::LinearSvm>(
+        "Linear SVM, one against the rest",
+        "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
         &[],
     ),
 ];

@@ -3,10 +3,16 @@
 pub mod cadl;
 pub mod crc;
 pub mod dadl;
+pub mod dksvd;
 pub mod dpl;
 pub mod fddl;
+pub mod ksvd;
+mod label_ksvd;
 pub mod lcdl_sv;
+pub mod lcksvd;
 pub mod linear_svm;
 pub mod ridge;
 pub mod sadl;
+pub mod sparse_linear;
 pub mod src;
+pub mod svgdl;

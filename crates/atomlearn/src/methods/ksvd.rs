@@ -1,0 +1,81 @@
+//! K-SVD with a ridge classifier on its sparse codes: the unsupervised baseline of D-KSVD and LC-KSVD.
+//!
+//! ```text
+//! min_{D,Z} |X - D Z|_F^2  s.t.  |z_i|_0 <= T, |d_k| = 1;      then  W = H Z^T (Z Z^T + ridge I)^-1
+//! ```
+//!
+//! `X` samples, `D` atoms, `Z` sparse codes, `H` one-hot labels. `D` starts from random samples, equally many of each
+//! class, and goes through `max_iter` iterations of [`crate::update::ksvd`]. A new sample gets the code
+//! `z = OMP(D, x, T)` and the scores `W z`.
+//!
+//! Reference: Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries for sparse
+//! representation. IEEE TSP 2006; the classifier is that of the LC-KSVD package.
+//!
+//! Deviations: `W` is fitted on codes of the final dictionary, where the package uses those of the last iteration,
+//! which no longer belong to it.
+
+use crate::linalg::{concat_columns, gram};
+use crate::methods::sparse_linear::{SparseLinear, atom_counts, encode, ridge_readout, sample_atoms, sparsity};
+use crate::params::{Domain, params};
+use crate::range;
+use crate::update::ksvd::{AtomUpdate, Ksvd as Iteration, Signals};
+use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, Step};
+
+params! {
+    /// Parameters of K-SVD.
+    pub struct Ksvd {
+        /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
+        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30.
+        sparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1)), grid [5, 10, 20, 30];
+        /// Iterations.
+        max_iter: usize = 20, Domain::AtLeast(0);
+        /// Weight of the squared norm of the classifier.
+        ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
+        /// How an atom is fitted: one alternation, or the leading singular pair.
+        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(&["approximate", "exact"]);
+        /// Seed of the choice of samples that become the first atoms.
+        seed: u64 = 0, Domain::AtLeast(0);
+    }
+}
+
+impl Fit for Ksvd {
+    type Model = SparseLinear;
+    const KEY: &'static str = "ksvd";
+
+    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        let reduced = range::reduce(full)?;
+        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
+        let counts = atom_counts(train, self.atoms_per_class, watch);
+        let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
+        let targets = train.targets();
+        let finish = |state: &Iteration<'_>| -> Result<SparseLinear> {
+            let d = state.atoms();
+            let z = encode(gram(d).as_ref(), d, train.x(), sparsity).to_dense();
+            let weights = ridge_readout(z.as_ref(), &targets, train.n_classes(), self.ridge)?;
+            Ok(SparseLinear::lifted(full, reduced.as_ref(), d.to_owned(), weights, self.sparsity))
+        };
+
+        let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
+        let mut state = Iteration::new(Signals::plain(train.x()), atoms, sparsity, self.update);
+        for iter in 1..=self.max_iter {
+            let error = state.iterate()?.samples;
+            let flow = watch.step(&Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(error),
+                terms: &[("reconstruction", error)],
+                change: None,
+                model: Some(&|| Ok(Box::new(finish(&state)?) as Box<dyn Classifier>)),
+            });
+            if flow.is_break() {
+                break;
+            }
+        }
+        finish(&state)
+    }
+
+    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
+        SparseLinear::restore(parts, self.sparsity)
+    }
+}

@@ -1,0 +1,151 @@
+//! The common core of D-KSVD and LC-KSVD: K-SVD on samples with weighted labels below them.
+//!
+//! LC-KSVD minimises, under `|z_i|_0 <= T`,
+//!
+//! ```text
+//! |X - D Z|_F^2 + alpha |Q - A Z|_F^2 + beta |H - W Z|_F^2
+//! ```
+//!
+//! with `Q = B H` ("atom k and sample i share the class", `B` the one-hot atom classes) and, like D-KSVD (`alpha = 0`),
+//! does so by K-SVD on stacked signals. Its start has `A = B W`. Columns `sqrt(alpha) B e_c` and `sqrt(beta) e_c` below
+//! each other are orthogonal for different `c` and have squared length `alpha K_c + beta`, and no step of K-SVD
+//! leaves the span of signals and atoms. So, exactly:
+//!
+//! - `A = B W` holds throughout;
+//! - the K + C label rows can be replaced by C rows with labels of weight `g_c = sqrt(alpha K_c + beta)`;
+//! - LC-KSVD is D-KSVD with that weight, from another start (found also by Kviatkovsky, Gabel, Rivlin, Shimshoni: On
+//!   the equivalence of the LC-KSVD and the D-KSVD algorithms. IEEE TPAMI 2017).
+
+use crate::linalg::{gram, normalize_columns};
+use crate::methods::sparse_linear::{Readout, SparseLinear, encode, ridge_readout};
+use crate::range::Reduced;
+use crate::update::ksvd::{AtomUpdate, Ksvd, Labels, Signals};
+use crate::{Classifier, Dataset, Observer, Result, Step};
+use faer::{Mat, MatRef};
+
+/// An atom whose part among the features is shorter lives in the labels only: it is set to zero and never used.
+const LABEL_ONLY: f64 = 1e-10;
+
+/// What does not change while learning.
+pub(super) struct LabelKsvd<'a> {
+    /// The user's data.
+    pub full: &'a Dataset,
+    /// The same in the span of the samples, where that is smaller.
+    pub reduced: Option<&'a Reduced>,
+    /// Class of every sample.
+    pub targets: &'a [usize],
+    /// `g_c`.
+    pub weights: &'a [f64],
+    /// `T`, and as the user gave it.
+    pub sparsity: (usize, Option<usize>),
+    pub update: AtomUpdate,
+    pub max_iter: usize,
+    pub ridge: f64,
+    pub readout: Readout,
+    /// `Some` if the joint classifier is fitted on the joint codes (LC-KSVD1), scaled to the final atoms or not.
+    pub fitted_joint: Option<bool>,
+}
+
+impl LabelKsvd<'_> {
+    fn train(&self) -> &Dataset {
+        self.reduced.map_or(self.full, |reduced| &reduced.train)
+    }
+
+    /// `W0` by ridge regression on the codes of `D0`, then K-SVD on samples and labels.
+    pub fn learn(&self, d0: MatRef<'_, f64>, z0: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        let (train, m) = (self.train(), d0.nrows());
+        let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
+        let stacked = |i: usize, k: usize| if i < m { d0[(i, k)] } else { self.weights[i - m] * w0[(i - m, k)] };
+        let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
+        let labels = Some(Labels { targets: self.targets, weights: self.weights });
+        let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, self.sparsity.0, self.update);
+        state.code();
+        for iter in 1..=self.max_iter {
+            let errors = state.iterate()?;
+            let flow = watch.step(&Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(errors.samples + errors.labels),
+                terms: &[("reconstruction", errors.samples), ("labels", errors.labels)],
+                change: None,
+                model: Some(&|| Ok(Box::new(self.finish(&state)?) as Box<dyn Classifier>)),
+            });
+            if flow.is_break() {
+                break;
+            }
+        }
+        self.finish(&state)
+    }
+
+    /// Splits the stacked atoms: with `s_k = |d_k|`, `d_k <- d_k / s_k` and `w_k <- w_k / (g_c s_k)`.
+    fn finish(&self, state: &Ksvd<'_>) -> Result<SparseLinear> {
+        let (train, m) = (self.train(), self.train().n_features());
+        let mut d = state.atoms().subrows(0, m).to_owned();
+        let lengths: Vec<f64> = d.col_iter().map(|atom| atom.norm_l2()).collect();
+        for (k, _) in lengths.iter().enumerate().filter(|(_, s)| **s < LABEL_ONLY) {
+            d.col_mut(k).fill(0.0);
+        }
+        normalize_columns(d.as_mut());
+        let n_classes = train.n_classes();
+        let weights = match (self.readout, self.fitted_joint) {
+            (Readout::Refit, _) => {
+                let z = encode(gram(d.as_ref()).as_ref(), d.as_ref(), train.x(), self.sparsity.0).to_dense();
+                ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
+            }
+            (Readout::Joint, Some(rescaled)) => {
+                let z = state.codes().to_dense();
+                let scale = |k: usize| if rescaled { lengths[k] } else { 1.0 };
+                let z = Mat::from_fn(z.nrows(), z.ncols(), |k, i| scale(k) * z[(k, i)]);
+                ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
+            }
+            (Readout::Joint, None) => Mat::from_fn(n_classes, d.ncols(), |c, k| {
+                let below = self.weights[c] * lengths[k];
+                if lengths[k] < LABEL_ONLY || below == 0.0 { 0.0 } else { state.atoms()[(m + c, k)] / below }
+            }),
+        };
+        Ok(SparseLinear::lifted(self.full, self.reduced, d, weights, self.sparsity.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Blocks;
+    use crate::linalg::{column_norms, concat_columns};
+    use crate::methods::sparse_linear::sample_atoms;
+    use crate::synth;
+
+    #[test]
+    fn stacked_atoms_come_back_from_dictionary_and_classifier() {
+        let train = synth::blobs(3, 12, 9, 1);
+        let (targets, weights) = (train.targets(), [0.7, 1.0, 1.5]);
+        let d0 = concat_columns(&sample_atoms(&train, &Blocks::from_sizes([4, 3, 5]), 1));
+        let z0 = encode(gram(d0.as_ref()).as_ref(), d0.as_ref(), train.x(), 3).to_dense();
+        let core = LabelKsvd {
+            full: &train,
+            reduced: None,
+            targets: &targets,
+            weights: &weights,
+            sparsity: (3, Some(3)),
+            update: AtomUpdate::Approximate,
+            max_iter: 4,
+            ridge: 1.0,
+            readout: Readout::Joint,
+            fitted_joint: None,
+        };
+        let model = core.learn(d0.as_ref(), z0.as_ref(), &mut ()).unwrap();
+        let (d, w) = (model.parts()[0].1, model.parts()[1].1);
+        assert!(column_norms(d).iter().all(|n| (n - 1.0).abs() < 1e-12));
+        // [d_k; g o w_k] normalised is the stacked atom; run the same again to compare.
+        let w0 = ridge_readout(z0.as_ref(), &targets, 3, 1.0).unwrap();
+        let atoms = Mat::from_fn(12, 12, |i, k| if i < 9 { d0[(i, k)] } else { weights[i - 9] * w0[(i - 9, k)] });
+        let labels = Some(Labels { targets: &targets, weights: &weights });
+        let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, 3, AtomUpdate::Approximate);
+        for _ in 0..4 {
+            state.iterate().unwrap();
+        }
+        let mut rebuilt = Mat::from_fn(12, 12, |i, k| if i < 9 { d[(i, k)] } else { weights[i - 9] * w[(i - 9, k)] });
+        normalize_columns(rebuilt.as_mut());
+        assert!((rebuilt - state.atoms()).norm_max() < 1e-12);
+    }
+}
