@@ -6,5 +6,5 @@ pub mod lasso;
 pub mod margin;
 pub mod omp;
 pub mod ridge;
-pub mod threshold;
 pub mod sparse;
+pub mod threshold;

@@ -11,6 +11,6 @@ mod spectral;
 
 pub use columns::{column_norms, concat_columns, dot, frobenius, normalize_columns, relative_change, select_columns};
 pub use gemm::{gram, mul, mul_add, outer_gram};
-pub use spd::{Spd, norm1};
 pub(crate) use kernels::{add_columns, axpy, column, column_major, largest, vectorised};
+pub use spd::{Spd, norm1};
 pub use spectral::{fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};

@@ -25,7 +25,7 @@ use crate::params::{Domain, params};
 use crate::score::RidgeResiduals;
 use crate::svm::{self, Svm};
 use crate::update::subspace::{CodeBasis, LeastSquares, Subspace, least_squares};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init, range};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
 
@@ -164,15 +164,20 @@ impl LcdlSv {
                 "every training sample is zero: there is nothing to learn a dictionary from".into(),
             ));
         }
-        let (x, targets, n_classes) = (train.x(), train.targets(), train.n_classes());
-        let mut d = start;
+        // With more features than samples, everything happens in the range of the samples.
+        let reduced = range::reduce(train)?;
+        let basis = reduced.as_ref().map(|reduced| reduced.basis.as_ref());
+        let x = reduced.as_ref().map_or(train.x(), |reduced| reduced.train.x());
+        let (targets, n_classes) = (train.targets(), train.n_classes());
+        let mut d = basis.map_or(start.clone(), |q| mul(q.transpose(), start.as_ref()));
         let mut space = Subspace::new(d.as_ref(), x)?;
         let mut svm = Svm::zero(d.ncols(), n_classes);
         let mut scores = Mat::zeros(n_classes, x.ncols());
         let mut ridge = self.laplacian_ridge;
 
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
-            let model = self.model(train.classes().to_vec(), d.clone(), blocks, svm.clone())?;
+            let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
+            let model = self.model(train.classes().to_vec(), d, blocks, svm.clone())?;
             self.refit(model, train, fitted, watch)
         };
         let first =

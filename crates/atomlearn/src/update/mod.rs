@@ -9,11 +9,11 @@
 //! so that `|X - D Z|_F^2 = |X|_F^2 + f(D)`.
 
 pub mod block_descent;
+pub mod classwise_map;
+pub mod column_ball;
 pub mod ksvd;
 pub mod lagrange_dual;
 pub mod subspace;
-pub mod classwise_map;
-pub mod column_ball;
 
 use crate::linalg::mul;
 use faer::MatRef;

@@ -5,12 +5,16 @@
 //! orthonormal coordinates nothing is singular: `D = E Q^T` and `Z = Q2 Y` with `Q`, `Q2` orthonormal (atoms x r), and
 //! the dictionary step `D = X Z^T (Z Z^T)^+` becomes `E = X Y^T (Y Y^T)^-1`, `D = E Q2^T`, exactly.
 
-use crate::linalg::{Spd, mul, orthonormal_range, outer_gram, qr, svd, sym_eig};
+use crate::linalg::{Spd, gram, mul, norm1, orthonormal_range, outer_gram, qr, sym_eig};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 
 /// Singular values of a starting dictionary below this fraction of the largest do not count towards its rank.
 const START_RANK: f64 = 3e-5;
+/// Singular values of the samples below this fraction of the largest do not count towards theirs.
+const SAMPLE_RANK: f64 = 1e-7;
+/// Samples whose Gram matrix is conditioned better than this have full rank beyond doubt.
+const SURE_CONDITION: f64 = 1e10;
 /// Eigenvalues of `Y Y^T` below this fraction of the largest are cut when it is singular after all.
 const CODE_RANK: f64 = 1e-12;
 
@@ -49,14 +53,13 @@ impl Subspace {
     /// Splits a starting dictionary; directions outside the range of the samples `x` are dropped.
     pub fn new(d: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Result<Self> {
         let stage = "rank of the starting dictionary";
-        let (_, s, v) = svd(d, stage)?;
-        let rank = s.iter().take_while(|&&value| value > START_RANK * s[0]).count();
-        let range = orthonormal_range(x, x.nrows().max(x.ncols()) as f64 * f64::EPSILON, stage)?;
-        let q = if range.ncols() < rank {
-            qr(mul(d.transpose(), range.as_ref()).as_ref()).0
-        } else {
-            v.subcols(0, rank).to_owned()
-        };
+        let mut q = row_space(d, stage)?;
+        if !surely_full_rank(x) {
+            let range = orthonormal_range(x, SAMPLE_RANK, stage)?;
+            if range.ncols() < q.ncols() {
+                q = qr(mul(d.transpose(), range.as_ref()).as_ref()).0;
+            }
+        }
         Ok(Subspace { e: mul(d, q.as_ref()), q })
     }
 
@@ -71,6 +74,23 @@ impl Subspace {
         let map = mul(r.as_ref(), self.e.transpose());
         CodeBasis { q, r, map }
     }
+}
+
+/// Orthonormal basis of the rows of `d`, from the smaller of its two Gram matrices.
+fn row_space(d: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
+    let (m, n_atoms) = d.shape();
+    let small = if n_atoms <= m { gram(d) } else { outer_gram(d) };
+    let (values, vectors) = sym_eig(small.as_ref(), stage)?;
+    let rank = values.iter().take_while(|&&v| v > START_RANK * START_RANK * values[0]).count();
+    let leading = vectors.subcols(0, rank);
+    Ok(if n_atoms <= m { leading.to_owned() } else { qr(mul(d.transpose(), leading).as_ref()).0 })
+}
+
+/// A cheap look at the smaller Gram matrix of the samples; only where it is in doubt is their rank worth an SVD.
+fn surely_full_rank(x: MatRef<'_, f64>) -> bool {
+    let small = if x.nrows() <= x.ncols() { outer_gram(x) } else { gram(x) };
+    let norm = norm1(small.as_ref());
+    Spd::new(small, "rank of the samples").is_ok_and(|factor| factor.condition(norm) < SURE_CONDITION)
 }
 
 /// The dictionary that fits `x` best, `E = X Y^T (Y Y^T)^-1`.
@@ -105,7 +125,7 @@ pub fn least_squares(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{gram, pinv};
+    use crate::linalg::pinv;
     use crate::observe::Trace;
 
     fn matrix(rows: usize, cols: usize) -> Mat<f64> {

@@ -114,3 +114,15 @@ fn the_three_rules_are_consistent() {
     let svm = LcdlSv { rule: Rule::Svm, ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(svm.scores(train.x()).unwrap(), scores[1].1);
 }
+
+#[test]
+fn more_features_than_samples_change_nothing_but_the_coordinates() {
+    let train = synth::blobs(3, 8, 10, 8);
+    let tall = crate::linalg::qr(Mat::from_fn(60, 10, |i, j| ((i * 7 + j * j * 5 + i * j) % 31) as f64).as_ref()).0;
+    let lifted = train.with_features(mul(tall.as_ref(), train.x())).unwrap();
+    let (start, blocks) = init::class_pca_mean(&train, 4, &mut ()).unwrap();
+    let small = params().learn_from(&train, start.clone(), &blocks, &mut ()).unwrap();
+    let large = params().learn_from(&lifted, mul(tall.as_ref(), start.as_ref()), &blocks, &mut ()).unwrap();
+    assert!((mul(tall.as_ref(), small.dictionary.as_ref()) - &large.dictionary).norm_max() < 1e-7);
+    assert!((&small.svm.weights - &large.svm.weights).norm_max() < 1e-6);
+}
