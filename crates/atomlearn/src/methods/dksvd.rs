@@ -69,7 +69,9 @@ impl Fit for DKsvd {
         for _ in 0..self.init_iter {
             start.iterate()?;
         }
-        start.code();
+        if self.init_iter == 0 {
+            start.code();
+        }
         LabelKsvd {
             full,
             reduced: reduced.as_ref(),

@@ -59,7 +59,9 @@ impl LabelKsvd<'_> {
         let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
         let labels = Some(Labels { targets: self.targets, weights: self.weights });
         let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, self.sparsity.0, self.update);
-        state.code();
+        if self.max_iter == 0 {
+            state.code();
+        }
         for iter in 1..=self.max_iter {
             let errors = state.iterate()?;
             let flow = watch.step(&Step {

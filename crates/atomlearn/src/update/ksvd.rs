@@ -93,9 +93,9 @@ impl<'a> Signals<'a> {
         let m = self.x.nrows();
         let mut b = mul(atoms.subrows(0, m).transpose(), self.x);
         if let Some(Labels { targets, weights }) = self.labels {
-            for (i, column) in b.as_mut().col_iter_mut().enumerate() {
-                let (row, weight) = (atoms.row(m + targets[i]), weights[targets[i]]);
-                column.iter_mut().zip(row.iter()).for_each(|(b, v)| *b += weight * v);
+            let by_class = Mat::from_fn(atoms.ncols(), weights.len(), |k, c| weights[c] * atoms[(m + c, k)]);
+            for (column, &c) in b.as_mut().col_iter_mut().zip(targets) {
+                column.iter_mut().zip(by_class.col_as_slice(c)).for_each(|(b, v)| *b += v);
             }
         }
         b
@@ -221,8 +221,8 @@ impl<'a> Ksvd<'a> {
         let mut worst: Vec<usize> = (0..energies.len()).filter(|&i| energies[i] > REPRESENTED).collect();
         worst.sort_by(|&a, &b| energies[b].total_cmp(&energies[a]));
         let mut worst = worst.into_iter();
-        for k in 0..n_atoms {
-            let hardly_used = used[k] < HARDLY_USED && (used[k] as f64) < half_average.max(1.0);
+        for (k, &used) in used.iter().enumerate() {
+            let hardly_used = used < HARDLY_USED && (used as f64) < half_average.max(1.0);
             let twin = |j: usize| j != k && self.gram[(j, k)].abs() > EQUAL;
             if !hardly_used && !(0..n_atoms).any(twin) {
                 continue;
