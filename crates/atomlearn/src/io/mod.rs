@@ -1,7 +1,26 @@
 //! Data files in: one function [`read`] for every format.
+//!
+//! Every reader gives [`RawData`] with samples in columns. Files are not trusted: sizes that a file declares are
+//! checked against the bytes it really has before anything is allocated.
 
-#[allow(unused_imports)]
-use crate::Result;
+mod array;
+mod assemble;
+mod digits;
+mod images;
+mod labels;
+mod libsvm;
+mod limits;
+mod mat5;
+mod mat73;
+mod npy;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod table;
+mod zip;
+
+pub use digits::digits;
+
+use crate::{Error, Result};
 use faer::Mat;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +36,14 @@ pub enum Samples {
 /// What the user says about a file beyond its path.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Name of the data variable or, for tables, nothing.
+    /// Name of the data variable; tables have none.
     pub x: Option<String>,
-    /// Name of the label variable or column.
+    /// Name of the label variable or column (the column's number where a table has no header); `none` for data
+    /// without labels.
     pub y: Option<String>,
     /// Orientation, where the file does not settle it.
     pub samples: Option<Samples>,
-    /// A second file with the labels (for `.npy`).
+    /// A second file with the labels: `.npy`, or text with one label per line.
     pub labels: Option<PathBuf>,
 }
 
@@ -54,7 +74,7 @@ pub struct RawData {
 }
 
 /// One variable of a data file, for `inspect`.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -62,4 +82,104 @@ pub struct Variable {
     pub shape: Vec<usize>,
     /// Element type as stored.
     pub kind: String,
+}
+
+/// Every kind of file [`read`] understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Mat5,
+    Hdf5,
+    Npy,
+    Npz,
+    Table,
+    Parquet,
+    Libsvm,
+}
+
+/// Reads a data file or a folder of images; what `options` leaves open is settled by the usual names and by sizes.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
+    if path.is_dir() {
+        return images::read(path, options);
+    }
+    let bytes = limits::read_file(path)?;
+    match format_of(path, &bytes)? {
+        Format::Mat5 => assemble::assemble(&mat5::Mat5::scan(path, &bytes)?, options),
+        Format::Hdf5 => mat73::guarded(path, || assemble::assemble(&mat73::Mat73::scan(path, bytes)?, options)),
+        Format::Npy => assemble::assemble(&npy::Npy::scan(path, &bytes)?, options),
+        Format::Npz => assemble::assemble(&npy::Npz::scan(path, &bytes)?, options),
+        Format::Table => table::read(path, &bytes, options),
+        Format::Parquet => read_parquet(path, bytes, options),
+        Format::Libsvm => libsvm::read(path, &bytes, options),
+    }
+}
+
+/// Lists what a file holds without reading the numbers; tables give one entry per column.
+pub fn variables(path: &Path) -> Result<Vec<Variable>> {
+    use assemble::Container;
+    if path.is_dir() {
+        return images::variables(path);
+    }
+    let bytes = limits::read_file(path)?;
+    match format_of(path, &bytes)? {
+        Format::Mat5 => Ok(mat5::Mat5::scan(path, &bytes)?.variables().to_vec()),
+        Format::Hdf5 => mat73::guarded(path, || Ok(mat73::Mat73::scan(path, bytes)?.variables().to_vec())),
+        Format::Npy => Ok(npy::Npy::scan(path, &bytes)?.variables().to_vec()),
+        Format::Npz => Ok(npy::Npz::scan(path, &bytes)?.variables().to_vec()),
+        Format::Table => table::variables(path, &bytes),
+        Format::Parquet => parquet_variables(path, bytes),
+        Format::Libsvm => libsvm::variables(path, &bytes),
+    }
+}
+
+/// The extension decides, except for `.mat`, whose two kinds only the content tells apart; unknown extensions go by
+/// the first bytes.
+fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    Ok(match extension.as_str() {
+        "npy" => Format::Npy,
+        "npz" => Format::Npz,
+        "csv" | "tsv" => Format::Table,
+        "parquet" | "pq" => Format::Parquet,
+        "libsvm" | "svm" | "svmlight" => Format::Libsvm,
+        "h5" | "hdf5" => Format::Hdf5,
+        "mat" if mat73::is_hdf5(bytes) => Format::Hdf5,
+        "mat" => Format::Mat5,
+        _ if mat73::is_hdf5(bytes) => Format::Hdf5,
+        _ if bytes.starts_with(b"MATLAB 5") => Format::Mat5,
+        _ if bytes.starts_with(npy::MAGIC) => Format::Npy,
+        _ if bytes.starts_with(b"PK\x03\x04") => Format::Npz,
+        _ if bytes.starts_with(b"PAR1") => Format::Parquet,
+        _ => {
+            return Err(Error::format(
+                path,
+                "not a kind of data file that is known here; use .mat, .npz, .npy, .csv, .tsv, .parquet, .libsvm, \
+                 or a folder with one sub-folder of images per class",
+            ));
+        }
+    })
+}
+
+#[cfg(feature = "parquet")]
+fn read_parquet(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
+    parquet::read(path, bytes, options)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
+    parquet::variables(path, bytes)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_parquet(path: &Path, _: Vec<u8>, _: &ReadOptions) -> Result<RawData> {
+    Err(no_parquet(path))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_variables(path: &Path, _: Vec<u8>) -> Result<Vec<Variable>> {
+    Err(no_parquet(path))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn no_parquet(path: &Path) -> Error {
+    Error::format(path, "this build leaves out Parquet; build with `--features parquet`, or save the table as .csv")
 }

@@ -1,0 +1,261 @@
+//! From named arrays to [`RawData`]: which variable is what, and which way round it lies.
+
+use super::array::{Array, Values};
+use super::labels::{self, LABEL_NAMES, Labels};
+use super::{ImageShape, RawData, ReadOptions, Samples, Variable, limits};
+use crate::{Error, Result};
+use faer::Mat;
+use std::path::Path;
+
+/// Names under which the data are looked for, in this order.
+const DATA_NAMES: [&str; 5] = ["X", "x", "data", "fea", "features"];
+
+/// A file of named arrays.
+pub(super) trait Container {
+    /// The file, for messages.
+    fn path(&self) -> &Path;
+    /// What it holds.
+    fn variables(&self) -> &[Variable];
+    /// One of them, by its place in [`Container::variables`].
+    fn load(&self, index: usize) -> Result<Array>;
+    /// Where samples lie by the custom of this kind of file.
+    fn custom(&self) -> Samples;
+}
+
+/// Picks data, labels, split, names and image shape out of a file of named arrays.
+pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Result<RawData> {
+    let path = container.path();
+    let index = choose(container, options.x.as_deref(), &DATA_NAMES)?.ok_or_else(|| no_data(container))?;
+    let name = &container.variables()[index].name;
+    limits::check_dense(path, name, &container.variables()[index].shape)?;
+    let x = container.load(index)?;
+    if x.is_text() {
+        return Err(Error::format(path, format!("`{name}` holds text, not numbers; choose the data with --x NAME")));
+    }
+    let labels = find_labels(container, index, options)?;
+    let matrix = as_matrix(container, name, &x)?;
+    let count = labels.as_ref().map(|labels| labels.text.len());
+    let samples = orientation(path, &matrix, count, options.samples, container.custom())?;
+    let (features, n) = match samples {
+        Samples::Columns => (matrix.rows, matrix.cols),
+        Samples::Rows => (matrix.cols, matrix.rows),
+    };
+    if features == 0 || n == 0 {
+        return Err(Error::format(path, format!("`{name}` is empty ({} x {})", matrix.rows, matrix.cols)));
+    }
+    let scale = if x.integer { scalar(container, "scale")?.unwrap_or(1.0) } else { 1.0 };
+    let dense = Mat::from_fn(features, n, |feature, sample| {
+        let (row, col) = if samples == Samples::Columns { (feature, sample) } else { (sample, feature) };
+        let place = if x.row_major { row * matrix.cols + col } else { row + col * matrix.rows };
+        x.number(place) * scale
+    });
+    let labels = labels.map(|labels| named(container, labels)).transpose()?;
+    Ok(RawData {
+        x: dense,
+        labels,
+        is_train: split(container, n)?,
+        image_shape: image_shape(container, &matrix, features)?,
+        names: sample_names(container, n)?,
+    })
+}
+
+/// A stored array seen as a matrix; stacks of images are unrolled.
+struct Matrix {
+    rows: usize,
+    cols: usize,
+    /// Set where the array was a stack of images, whose sample axis is therefore known.
+    stack: Option<ImageShape>,
+}
+
+/// Two sizes as they are; three as a stack of images whose samples lie along the custom axis.
+fn as_matrix(container: &dyn Container, name: &str, x: &Array) -> Result<Matrix> {
+    match (x.shape.as_slice(), container.custom()) {
+        (&[rows, cols], _) => Ok(Matrix { rows, cols, stack: None }),
+        (&[n, rows, cols], Samples::Rows) if x.row_major => {
+            Ok(Matrix { rows: n, cols: rows * cols, stack: Some(ImageShape { rows, cols, column_major: false }) })
+        }
+        (&[rows, cols, n], Samples::Columns) if !x.row_major => {
+            Ok(Matrix { rows: rows * cols, cols: n, stack: Some(ImageShape { rows, cols, column_major: true }) })
+        }
+        (shape, _) => Err(Error::Shape {
+            what: format!("{}: data `{name}`", container.path().display()),
+            expected: "a matrix, or a stack of images in the order the format usually has".into(),
+            found: limits::shape_text(shape),
+        }),
+    }
+}
+
+/// Which side counts the samples: the one that matches the labels, else what the user or custom says.
+fn orientation(
+    path: &Path,
+    matrix: &Matrix,
+    labels: Option<usize>,
+    said: Option<Samples>,
+    custom: Samples,
+) -> Result<Samples> {
+    let side = |samples| if samples == Samples::Rows { matrix.rows } else { matrix.cols };
+    if matrix.stack.is_some() && said.is_some_and(|said| said != custom) {
+        return Err(Error::Data(format!("{}: --samples contradicts the stack of images in the file", path.display())));
+    }
+    let Some(labels) = labels else { return Ok(said.unwrap_or(custom)) };
+    let mismatch = |expected: String| Error::Shape {
+        what: format!("{}: {labels} labels for data of {} x {}", path.display(), matrix.rows, matrix.cols),
+        expected,
+        found: labels.to_string(),
+    };
+    let said = said.or(matrix.stack.is_some().then_some(custom));
+    match said {
+        Some(said) if side(said) == labels => Ok(said),
+        Some(said) => {
+            let word = if said == Samples::Rows { "rows" } else { "columns" };
+            Err(mismatch(format!("{} labels, as samples are {word}", side(said))))
+        }
+        None => match (matrix.rows == labels, matrix.cols == labels) {
+            (true, false) => Ok(Samples::Rows),
+            (false, true) => Ok(Samples::Columns),
+            (false, false) => Err(mismatch(format!("{} or {} labels", matrix.rows, matrix.cols))),
+            (true, true) => Err(Error::Data(format!(
+                "{}: the data are {labels} x {labels}, so the labels do not tell rows from columns; \
+                 say --samples rows or --samples columns",
+                path.display()
+            ))),
+        },
+    }
+}
+
+/// Place of the variable the user named, else of the first usual name that occurs.
+fn choose(container: &dyn Container, said: Option<&str>, usual: &[&str]) -> Result<Option<usize>> {
+    match said {
+        None => Ok(usual.iter().find_map(|name| place(container, name))),
+        Some(name) => match place(container, name) {
+            Some(index) => Ok(Some(index)),
+            None => {
+                Err(Error::unknown("variable", name, container.variables().iter().map(|known| known.name.as_str())))
+            }
+        },
+    }
+}
+
+fn place(container: &dyn Container, name: &str) -> Option<usize> {
+    container.variables().iter().position(|variable| variable.name == name)
+}
+
+/// The labels from the file the user named, or else from the data file.
+fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) -> Result<Option<Labels>> {
+    if let Some(file) = &options.labels {
+        return labels::read_file(file).map(Some);
+    }
+    let said = options.y.as_deref();
+    if said == Some("none") && place(container, "none").is_none() {
+        return Ok(None);
+    }
+    let Some(index) = choose(container, said, &LABEL_NAMES)?.filter(|&index| index != data) else { return Ok(None) };
+    let name = &container.variables()[index].name;
+    limits::check_dense(container.path(), name, &container.variables()[index].shape)?;
+    labels::from_array(container.path(), name, &container.load(index)?).map(Some)
+}
+
+/// Labels with class names put in, if the file has any.
+fn named(container: &dyn Container, labels: Labels) -> Result<Vec<String>> {
+    let mut text = labels.text;
+    let names = match place(container, "class_names") {
+        Some(index) if labels.numeric => strings(container.load(index)?),
+        _ => None,
+    };
+    if let Some(names) = names {
+        let first = usize::from(container.custom() == Samples::Columns);
+        labels::name_classes(container.path(), &mut text, &names, first)?;
+    }
+    Ok(text)
+}
+
+fn strings(array: Array) -> Option<Vec<String>> {
+    if let Values::Text(strings) = array.values { Some(strings) } else { None }
+}
+
+/// The number in a variable of one element; `None` where there is no such variable.
+fn scalar(container: &dyn Container, name: &str) -> Result<Option<f64>> {
+    let Some(index) = place(container, name) else { return Ok(None) };
+    // A longer variable of that name means something else, and need not be read.
+    if limits::product(&container.variables()[index].shape) != Some(1) {
+        return Ok(None);
+    }
+    Ok(container.load(index)?.scalar())
+}
+
+/// The given split, 0 or 1 for each sample.
+fn split(container: &dyn Container, n: usize) -> Result<Option<Vec<bool>>> {
+    let Some(index) = place(container, "is_train") else { return Ok(None) };
+    let path = container.path();
+    limits::check_dense(path, "is_train", &container.variables()[index].shape)?;
+    let array = container.load(index)?;
+    if array.len() != n {
+        return Err(Error::Shape {
+            what: format!("{}: `is_train`", path.display()),
+            expected: format!("{n} entries, one per sample"),
+            found: array.len().to_string(),
+        });
+    }
+    (0..n).map(|i| train_flag(path, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
+}
+
+/// 1 is training, 0 is test, all else an error.
+pub(super) fn train_flag(path: &Path, sample: usize, value: f64) -> Result<bool> {
+    if value != 0.0 && value != 1.0 {
+        return Err(Error::Data(format!(
+            "{}: `is_train` of sample {sample} (counted from 0) must be 0 or 1",
+            path.display()
+        )));
+    }
+    Ok(value == 1.0)
+}
+
+/// `rows` and `cols` in MATLAB's files, `image_shape` in NumPy's; ignored where they do not fit, since feature files
+/// often keep the sizes of the images they were made from.
+fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> Result<Option<ImageShape>> {
+    if matrix.stack.is_some() {
+        return Ok(matrix.stack);
+    }
+    let column_major = container.custom() == Samples::Columns;
+    let sizes = if column_major {
+        scalar(container, "rows")?.zip(scalar(container, "cols")?)
+    } else {
+        match place(container, "image_shape") {
+            Some(index) if limits::product(&container.variables()[index].shape) == Some(2) => {
+                let array = container.load(index)?;
+                (array.len() == 2).then(|| (array.number(0), array.number(1)))
+            }
+            _ => None,
+        }
+    };
+    Ok(sizes.and_then(|(rows, cols)| {
+        let whole = rows.fract() == 0.0 && cols.fract() == 0.0 && rows >= 1.0 && cols >= 1.0;
+        let shape = ImageShape { rows: rows as usize, cols: cols as usize, column_major };
+        (whole && rows * cols == features as f64).then_some(shape)
+    }))
+}
+
+/// The variable `names`, where it names every sample.
+fn sample_names(container: &dyn Container, n: usize) -> Result<Option<Vec<String>>> {
+    let Some(index) = place(container, "names") else { return Ok(None) };
+    if limits::product(&container.variables()[index].shape) != Some(n) {
+        return Ok(None);
+    }
+    // Names are a convenience: a `names` variable of another kind is no reason to refuse the data.
+    Ok(container.load(index).ok().and_then(strings).filter(|names| names.len() == n))
+}
+
+/// Says what is there and how to choose.
+fn no_data(container: &dyn Container) -> Error {
+    let held: Vec<String> = container
+        .variables()
+        .iter()
+        .map(|v| format!("{} ({} {})", v.name, limits::shape_text(&v.shape), v.kind))
+        .collect();
+    let why = if held.is_empty() {
+        "holds no variables".to_string()
+    } else {
+        format!("has no variable {}; choose one with --x NAME. It holds {}", DATA_NAMES.join(", "), held.join(", "))
+    };
+    Error::format(container.path(), why)
+}

@@ -1,0 +1,389 @@
+//! MATLAB files of version 5 to 7 (`save` without `-v7.3`), read from the published format description.
+//!
+//! A file is a 128-byte header and a row of elements, each one variable, most of them compressed one by one. A
+//! variable is a matrix element made of sub-elements: flags, sizes, name, then values. Listing the variables reads only
+//! the first three; values are read on demand.
+
+use super::array::{Array, Number, Values};
+use super::assemble::Container;
+use super::{Samples, Variable, limits};
+use crate::{Error, Result};
+use flate2::read::ZlibDecoder;
+use std::io::Read;
+use std::path::Path;
+
+const MATRIX: u32 = 14;
+const COMPRESSED: u32 = 15;
+/// MATLAB allows 63 characters; anything near this is damage.
+const MAX_NAME: u64 = 4096;
+const MAX_DIMENSIONS: u64 = 32;
+
+/// Array classes by their number in the flags.
+const CLASSES: [&str; 18] = [
+    "empty", "cell", "struct", "object", "char", "sparse", "double", "single", "int8", "uint8", "int16", "uint16",
+    "int32", "uint32", "int64", "uint64", "function_handle", "opaque",
+];
+const CELL: usize = 1;
+const CHAR: usize = 4;
+const SPARSE: usize = 5;
+const DOUBLE: usize = 6;
+const INT8: usize = 8;
+const UINT64: usize = 15;
+const OPAQUE: usize = 17;
+
+/// A scanned file: its variables and where each begins.
+pub(super) struct Mat5<'a> {
+    path: &'a Path,
+    bytes: &'a [u8],
+    big_endian: bool,
+    variables: Vec<Variable>,
+    /// Element type and content of each variable.
+    elements: Vec<(u32, &'a [u8])>,
+}
+
+impl<'a> Mat5<'a> {
+    /// Lists the variables of a file.
+    pub(super) fn scan(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
+        let big_endian = check_header(path, bytes)?;
+        let mut mat = Mat5 { path, bytes, big_endian, variables: Vec::new(), elements: Vec::new() };
+        let mut rest = &bytes[128..];
+        while !rest.is_empty() {
+            let Some((kind, length)) = mat.tag(rest) else { return Err(mat.truncated("a variable's header")) };
+            let body = &rest[8..];
+            let Some(content) = body.get(..length) else {
+                return Err(mat.truncated(&format!("variable {}", mat.variables.len() + 1)));
+            };
+            // Compressed elements follow one another without padding, others start at multiples of 8.
+            let step = if kind == COMPRESSED { length } else { length.next_multiple_of(8) };
+            rest = body.get(step..).unwrap_or_default();
+            if kind != MATRIX && kind != COMPRESSED {
+                continue;
+            }
+            let header = mat.open(kind, content).and_then(|mut stream| stream.header())?;
+            // Unnamed variables hold MATLAB's own bookkeeping.
+            if !header.name.is_empty() {
+                mat.variables.push(header.variable());
+                mat.elements.push((kind, content));
+            }
+        }
+        Ok(mat)
+    }
+
+    /// Type and length of the element at the start of `rest`; top-level elements have no short form.
+    fn tag(&self, rest: &[u8]) -> Option<(u32, usize)> {
+        let word = |at: usize| rest.get(at..at + 4).map(|bytes| word32(bytes, self.big_endian));
+        Some((word(0)?, word(4)? as usize))
+    }
+
+    fn truncated(&self, what: &str) -> Error {
+        Error::format(self.path, format!("ends inside {what}; the file is incomplete, copy or save it again"))
+    }
+
+    /// A stream that stands after the tag of the matrix element.
+    fn open(&self, kind: u32, content: &'a [u8]) -> Result<Stream<'a>> {
+        let mut stream = Stream {
+            path: self.path,
+            reader: Box::new(content),
+            left: content.len() as u64,
+            big_endian: self.big_endian,
+            file_bytes: self.bytes.len(),
+        };
+        if kind == COMPRESSED {
+            stream.reader = Box::new(ZlibDecoder::new(content));
+            stream.left = 8;
+            let tag = stream.take(8)?;
+            if word32(&tag, self.big_endian) != MATRIX {
+                return Err(Error::format(self.path, "a compressed element does not hold a variable"));
+            }
+            stream.left = u64::from(word32(&tag[4..], self.big_endian));
+        }
+        Ok(stream)
+    }
+}
+
+impl Container for Mat5<'_> {
+    fn path(&self) -> &Path {
+        self.path
+    }
+
+    fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    fn custom(&self) -> Samples {
+        Samples::Columns
+    }
+
+    fn load(&self, index: usize) -> Result<Array> {
+        let (kind, content) = self.elements[index];
+        let mut stream = self.open(kind, content)?;
+        let header = stream.header()?;
+        let array = stream.values(&header)?;
+        // The checksum of a compressed element is verified when its end is reached.
+        if kind == COMPRESSED {
+            let name = &header.name;
+            let damaged = |error| Error::format(self.path, format!("variable `{name}` is damaged: {error}"));
+            std::io::copy(&mut stream.reader.by_ref().take(64), &mut std::io::sink()).map_err(damaged)?;
+        }
+        Ok(array)
+    }
+}
+
+/// Checks the 128-byte header and gives the byte order.
+fn check_header(path: &Path, bytes: &[u8]) -> Result<bool> {
+    let short = "shorter than the 128-byte header of a MATLAB file; the file is incomplete";
+    let header = bytes.get(..128).ok_or_else(|| Error::format(path, short))?;
+    match (&header[124..128], header[0]) {
+        ([0, 1, b'I', b'M'], _) => Ok(false),
+        ([1, 0, b'M', b'I'], _) => Ok(true),
+        (_, 0 | 10 | 20 | 30) => {
+            Err(Error::format(path, "looks like a MATLAB version 4 file; save it again with `save -v7`"))
+        }
+        _ => Err(Error::format(path, "not a MATLAB file (no version mark); save it again with `save -v7`")),
+    }
+}
+
+fn word32(bytes: &[u8], big_endian: bool) -> u32 {
+    let word = [bytes[0], bytes[1], bytes[2], bytes[3]];
+    if big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+}
+
+/// The number type of an element's values.
+fn number_type(kind: u32) -> Option<Number> {
+    Some(match kind {
+        1 => Number::I8,
+        2 => Number::U8,
+        3 => Number::I16,
+        4 => Number::U16,
+        5 => Number::I32,
+        6 => Number::U32,
+        7 => Number::F32,
+        9 => Number::F64,
+        12 => Number::I64,
+        13 => Number::U64,
+        _ => return None,
+    })
+}
+
+/// What precedes a variable's values.
+struct Header {
+    name: String,
+    shape: Vec<usize>,
+    class: usize,
+    logical: bool,
+    complex: bool,
+}
+
+impl Header {
+    fn variable(&self) -> Variable {
+        let class = CLASSES.get(self.class).copied().unwrap_or("unknown");
+        let kind = match (self.logical, self.complex) {
+            (true, _) if self.class == SPARSE => "sparse logical".to_string(),
+            (true, _) => "logical".to_string(),
+            (_, true) => format!("complex {class}"),
+            _ => class.to_string(),
+        };
+        Variable { name: self.name.clone(), shape: self.shape.clone(), kind }
+    }
+}
+
+/// The bytes of one matrix element, inflated as they are asked for.
+struct Stream<'a> {
+    path: &'a Path,
+    reader: Box<dyn Read + 'a>,
+    /// Bytes that the element declares and that were not read yet.
+    left: u64,
+    big_endian: bool,
+    file_bytes: usize,
+}
+
+impl Stream<'_> {
+    fn broken(&self, why: impl std::fmt::Display) -> Error {
+        Error::format(self.path, format!("a variable is damaged ({why}); copy or save the file again"))
+    }
+
+    fn take(&mut self, count: u64) -> Result<Vec<u8>> {
+        if count > self.left {
+            return Err(self.broken("a part is longer than the whole"));
+        }
+        limits::check_memory(self.path, count, "a variable")?;
+        let bytes = limits::read_exactly(&mut self.reader, count).map_err(|error| self.broken(error))?;
+        self.left -= count;
+        Ok(bytes)
+    }
+
+    fn skip(&mut self, count: u64) -> Result<()> {
+        let skipped = std::io::copy(&mut self.reader.by_ref().take(count), &mut std::io::sink());
+        if count > self.left || skipped.map_err(|error| self.broken(error))? != count {
+            return Err(self.broken("it ends too early"));
+        }
+        self.left -= count;
+        Ok(())
+    }
+
+    /// Type and length of the next sub-element, and the bytes of its short form, if it has that.
+    fn tag(&mut self) -> Result<(u32, u64, Option<Vec<u8>>)> {
+        let tag = self.take(8)?;
+        let word = word32(&tag, self.big_endian);
+        let short = (word >> 16) as usize;
+        if short == 0 {
+            return Ok((word, u64::from(word32(&tag[4..], self.big_endian)), None));
+        }
+        let data = tag.get(4..4 + short).ok_or_else(|| self.broken("a short part of more than 4 bytes"))?;
+        Ok((word & 0xffff, short as u64, Some(data.to_vec())))
+    }
+
+    /// The next sub-element.
+    fn part(&mut self, limit: u64) -> Result<(u32, Vec<u8>)> {
+        let (kind, length, short) = self.tag()?;
+        if let Some(data) = short {
+            return Ok((kind, data));
+        }
+        if length > limit {
+            return Err(self.broken(format!("a part of {length} bytes where at most {limit} make sense")));
+        }
+        let data = self.take(length)?;
+        // Some writers leave out the padding after the last part.
+        self.skip((length.next_multiple_of(8) - length).min(self.left))?;
+        Ok((kind, data))
+    }
+
+    /// Flags, sizes and name.
+    fn header(&mut self) -> Result<Header> {
+        let (_, flags) = self.part(8)?;
+        if flags.len() != 8 {
+            return Err(self.broken("flags of the wrong size"));
+        }
+        let flags = word32(&flags, self.big_endian);
+        let class = (flags & 0xff) as usize;
+        let mut shape = Vec::new();
+        // Opaque objects (tables, strings, ...) have no sizes.
+        if class != OPAQUE {
+            let (_, sizes) = self.part(4 * MAX_DIMENSIONS)?;
+            for size in sizes.chunks_exact(4) {
+                let size = word32(size, self.big_endian) as i32;
+                shape.push(usize::try_from(size).map_err(|_| self.broken("a negative size"))?);
+            }
+        }
+        let (_, name) = self.part(MAX_NAME)?;
+        let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_string();
+        Ok(Header { name, shape, class, logical: flags & 0x200 != 0, complex: flags & 0x800 != 0 })
+    }
+
+    /// The values that follow `header`.
+    fn values(&mut self, header: &Header) -> Result<Array> {
+        match header.class {
+            _ if header.complex => Err(self.unusable(header)),
+            DOUBLE..=UINT64 => self.numbers(header),
+            CHAR => self.chars(&header.shape).map(Array::text),
+            CELL => self.cell(header),
+            SPARSE => self.sparse(header),
+            _ => Err(self.unusable(header)),
+        }
+    }
+
+    fn unusable(&self, header: &Header) -> Error {
+        let kind = header.variable().kind;
+        Error::format(self.path, format!("`{}` is of kind {kind}, which cannot be used; choose another", header.name))
+    }
+
+    fn numbers(&mut self, header: &Header) -> Result<Array> {
+        let (kind, bytes) = self.part(u64::MAX)?;
+        let number = number_type(kind).ok_or_else(|| self.broken(format!("number type {kind} is unknown")))?;
+        let layout = (number, self.big_endian);
+        let mut array = Array::packed(self.path, &header.name, header.shape.clone(), bytes, layout, false)?;
+        // MATLAB stores doubles that happen to be whole as bytes; the class is what the user meant.
+        array.integer = header.class >= INT8 && !header.logical;
+        Ok(array)
+    }
+
+    /// A char array: each row is one string.
+    fn chars(&mut self, shape: &[usize]) -> Result<Vec<String>> {
+        let (kind, bytes) = self.part(u64::MAX)?;
+        let wide = |size: usize| {
+            let number = if size == 2 { Number::U16 } else { Number::U32 };
+            let whole = bytes.len() - bytes.len() % size;
+            let shape = vec![whole / size];
+            let array = Array::packed(self.path, "text", shape, bytes[..whole].to_vec(), (number, self.big_endian), true)?;
+            Ok::<_, Error>((0..array.len()).map(|i| array.number(i) as u32).collect::<Vec<u32>>())
+        };
+        let text: String = match kind {
+            3 | 4 | 17 => {
+                let units: Vec<u16> = wide(2)?.iter().map(|&unit| unit as u16).collect();
+                String::from_utf16_lossy(&units)
+            }
+            5 | 6 | 18 => wide(4)?.iter().map(|&code| char::from_u32(code).unwrap_or('\u{fffd}')).collect(),
+            16 => String::from_utf8_lossy(&bytes).into_owned(),
+            1 | 2 => bytes.iter().map(|&byte| char::from(byte)).collect(),
+            _ => return Err(self.broken(format!("text type {kind} is unknown"))),
+        };
+        let rows = shape.first().copied().unwrap_or(0);
+        if rows <= 1 {
+            return Ok(vec![text]);
+        }
+        let letters: Vec<char> = text.chars().collect();
+        if limits::product(shape) != Some(letters.len()) {
+            return Err(self.broken("text of the wrong size"));
+        }
+        let row = |row: usize| letters.iter().skip(row).step_by(rows).collect::<String>().trim_end().to_string();
+        Ok((0..rows.min(letters.len())).map(row).collect())
+    }
+
+    /// A cell array of strings.
+    fn cell(&mut self, header: &Header) -> Result<Array> {
+        let count = limits::product(&header.shape).ok_or_else(|| self.broken("an impossible size"))?;
+        let mut strings = Vec::new();
+        // Every entry takes 8 bytes or more, so a false count ends in an error and not in an endless loop.
+        for index in 0..count {
+            let (kind, length, _) = self.tag()?;
+            if kind != MATRIX || length > self.left {
+                return Err(self.broken("a cell that is not one"));
+            }
+            if length == 0 {
+                strings.push(String::new());
+                continue;
+            }
+            let after = self.left - length;
+            let entry = self.header()?;
+            if entry.class != CHAR {
+                let kind = entry.variable().kind;
+                let why = format!("`{}` holds a {kind} in cell {}; only cells of text are read", header.name, index + 1);
+                return Err(Error::format(self.path, why));
+            }
+            strings.push(self.chars(&entry.shape)?.join(" "));
+            let unread = self.left.checked_sub(after).ok_or_else(|| self.broken("a cell longer than declared"))?;
+            self.skip(unread)?;
+        }
+        Ok(Array { shape: header.shape.clone(), ..Array::text(strings) })
+    }
+
+    /// A sparse matrix in compressed columns, made dense.
+    fn sparse(&mut self, header: &Header) -> Result<Array> {
+        let &[rows, cols] = header.shape.as_slice() else { return Err(self.broken("a sparse array not of 2 sizes")) };
+        let mut list = |what: &str| {
+            let (kind, bytes) = self.part(u64::MAX)?;
+            let number = number_type(kind).ok_or_else(|| self.broken(format!("number type {kind} is unknown")))?;
+            let shape = vec![bytes.len() / number.size()];
+            Array::packed(self.path, what, shape, bytes, (number, self.big_endian), true)
+        };
+        let (places, starts, values) = (list("row indices")?, list("column starts")?, list("values")?);
+        let count = limits::check_expansion(self.path, &header.name, &header.shape, self.file_bytes)?;
+        if starts.len() != cols + 1 {
+            return Err(self.broken("column starts do not match the columns"));
+        }
+        let mut dense = vec![0.0; count];
+        for col in 0..cols {
+            for k in starts.number(col) as usize..starts.number(col + 1) as usize {
+                if k >= places.len() || k >= values.len() || places.number(k) as usize >= rows {
+                    return Err(self.broken("a sparse entry outside the matrix"));
+                }
+                dense[places.number(k) as usize + col * rows] = values.number(k);
+            }
+        }
+        Ok(Array { shape: header.shape.clone(), values: Values::Dense(dense), row_major: false, integer: false })
+    }
+}
+
+#[cfg(test)]
+#[path = "mat5_tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! NumPy's `.npy` and `.npz`.
+//!
+//! The header of an array is a Python dictionary of three known keys, so a small parser of our own reads it; it
+//! needs no recursion and cannot be driven into one.
+
+use super::array::{Array, Number};
+use super::assemble::Container;
+use super::zip::{self, Member};
+use super::{Samples, Variable, limits};
+use crate::{Error, Result};
+use std::path::Path;
+
+/// First bytes of every `.npy`.
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+/// NumPy's own limit for a header it trusts.
+const MAX_HEADER: usize = 10_000;
+
+/// A single array, known as `X`.
+pub(super) struct Npy<'a> {
+    path: &'a Path,
+    bytes: &'a [u8],
+    variables: [Variable; 1],
+}
+
+/// An archive of arrays.
+pub(super) struct Npz<'a> {
+    path: &'a Path,
+    members: Vec<Member<'a>>,
+    variables: Vec<Variable>,
+}
+
+impl<'a> Npy<'a> {
+    /// Reads the header.
+    pub(super) fn scan(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
+        let header = Header::parse(path, "the array", bytes)?;
+        Ok(Npy { path, bytes, variables: [header.variable("X")] })
+    }
+}
+
+impl<'a> Npz<'a> {
+    /// Reads the directory and the header of every array.
+    pub(super) fn scan(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
+        let (mut members, mut variables) = (Vec::new(), Vec::new());
+        for member in zip::members(path, bytes)? {
+            let Some(name) = member.name.strip_suffix(".npy") else { continue };
+            let header = Header::parse(path, name, &member.start(path, MAX_HEADER as u64 + 12)?)?;
+            variables.push(header.variable(name));
+            members.push(member);
+        }
+        Ok(Npz { path, members, variables })
+    }
+}
+
+impl Container for Npy<'_> {
+    fn path(&self) -> &Path {
+        self.path
+    }
+
+    fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    fn custom(&self) -> Samples {
+        Samples::Rows
+    }
+
+    fn load(&self, _: usize) -> Result<Array> {
+        parse(self.path, "the array", self.bytes)
+    }
+}
+
+impl Container for Npz<'_> {
+    fn path(&self) -> &Path {
+        self.path
+    }
+
+    fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    fn custom(&self) -> Samples {
+        Samples::Rows
+    }
+
+    fn load(&self, index: usize) -> Result<Array> {
+        let bytes = self.members[index].read(self.path)?;
+        parse(self.path, &self.variables[index].name, &bytes)
+    }
+}
+
+/// An array from the content of a `.npy`.
+pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Array> {
+    let header = Header::parse(path, name, bytes)?;
+    let short = || Error::format(path, format!("{name} ends too early; the file is incomplete, copy or save it again"));
+    let count = limits::check_dense(path, name, &header.shape)?;
+    let size = match header.element {
+        Element::Number(number) => number.size(),
+        Element::Unicode(size) | Element::Bytes(size) => size,
+        Element::Other => {
+            let why = format!("{name}: elements of type {} cannot be used; convert to numbers or plain text", header.descr);
+            return Err(Error::format(path, why));
+        }
+    };
+    let length = count.checked_mul(size).ok_or_else(short)?;
+    let data = bytes.get(header.data..).and_then(|data| data.get(..length)).ok_or_else(short)?;
+    Ok(match header.element {
+        Element::Number(number) => {
+            let layout = (number, header.big_endian);
+            Array::packed(path, name, header.shape, data.to_vec(), layout, !header.fortran)?
+        }
+        // Text of no width has no bytes to bound the count by.
+        Element::Other | Element::Unicode(0) | Element::Bytes(0) => return Err(Error::format(path, format!("{name} holds only empty text"))),
+        Element::Unicode(_) => {
+            let letter = |code: &[u8]| {
+                let code = [code[0], code[1], code[2], code[3]];
+                let code = if header.big_endian { u32::from_be_bytes(code) } else { u32::from_le_bytes(code) };
+                char::from_u32(code).unwrap_or('\u{fffd}')
+            };
+            let text = |item: &[u8]| item.chunks_exact(4).map(letter).collect::<String>().trim_end_matches('\0').to_string();
+            Array { shape: header.shape, ..Array::text(data.chunks_exact(size).map(text).collect()) }
+        }
+        Element::Bytes(_) => {
+            let text = |item: &[u8]| String::from_utf8_lossy(item).trim_end_matches('\0').to_string();
+            Array { shape: header.shape, ..Array::text(data.chunks_exact(size).map(text).collect()) }
+        }
+    })
+}
+
+/// What an element is; text with its width in bytes.
+#[derive(Clone, Copy)]
+enum Element {
+    Number(Number),
+    Unicode(usize),
+    Bytes(usize),
+    /// Listed, never read: records, Python objects, dates, complex numbers.
+    Other,
+}
+
+struct Header {
+    descr: String,
+    element: Element,
+    big_endian: bool,
+    fortran: bool,
+    shape: Vec<usize>,
+    /// Where the elements start.
+    data: usize,
+}
+
+impl Header {
+    fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Self> {
+        let bad = |why: &str| Error::format(path, format!("{name}: {why}; write it again with numpy.save"));
+        if bytes.len() < 10 || !bytes.starts_with(MAGIC) {
+            return Err(bad("not a NumPy array, or cut short"));
+        }
+        let (start, length) = match bytes[6] {
+            1 => (10, usize::from(u16::from_le_bytes([bytes[8], bytes[9]]))),
+            2 | 3 if bytes.len() >= 12 => (12, u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize),
+            _ => return Err(bad("a version of the format that is not known")),
+        };
+        if length > MAX_HEADER {
+            return Err(bad("its header is too long"));
+        }
+        let text = bytes.get(start..start + length).ok_or_else(|| bad("its header is cut short"))?;
+        let text = std::str::from_utf8(text).map_err(|_| bad("its header is not text"))?;
+        let (descr, fortran, shape) = dictionary(text).ok_or_else(|| bad("its header cannot be understood"))?;
+        let (element, big_endian) = element_type(&descr).unwrap_or((Element::Other, false));
+        Ok(Header { descr, element, big_endian, fortran, shape, data: start + length })
+    }
+
+    fn variable(&self, name: &str) -> Variable {
+        Variable { name: name.into(), shape: self.shape.clone(), kind: type_name(&self.descr, self.element) }
+    }
+}
+
+/// `descr`, `fortran_order` and `shape` of the header's dictionary.
+fn dictionary(text: &str) -> Option<(String, bool, Vec<usize>)> {
+    let after = |key: &str| {
+        let quoted = [format!("'{key}'"), format!("\"{key}\"")];
+        let at = quoted.iter().find_map(|quoted| text.find(quoted.as_str()).map(|at| at + quoted.len()))?;
+        text[at..].trim_start().strip_prefix(':').map(str::trim_start)
+    };
+    let descr = after("descr")?;
+    let descr = match descr.chars().next()? {
+        quote @ ('\'' | '"') => descr[1..].split(quote).next()?.to_string(),
+        // A list of fields; named in the message, not read.
+        _ => "record".to_string(),
+    };
+    let fortran = after("fortran_order")?;
+    let fortran = if fortran.starts_with("True") {
+        true
+    } else if fortran.starts_with("False") {
+        false
+    } else {
+        return None;
+    };
+    let (shape, _) = after("shape")?.strip_prefix('(')?.split_once(')')?;
+    let shape = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
+    let shape = shape.map(|size| size.trim_end_matches('L').parse().ok()).collect::<Option<Vec<usize>>>()?;
+    Some((descr, fortran, shape))
+}
+
+/// The element type behind a type string such as `<f4`.
+fn element_type(descr: &str) -> Option<(Element, bool)> {
+    let (order, rest) = match descr.chars().next()? {
+        order @ ('<' | '>' | '|' | '=') => (order, &descr[1..]),
+        _ => ('|', descr),
+    };
+    let width = || rest.get(1..).and_then(|width| width.parse::<usize>().ok());
+    let element = match rest {
+        "b1" | "?" => Element::Number(Number::Bool),
+        "u1" => Element::Number(Number::U8),
+        "i1" => Element::Number(Number::I8),
+        "u2" => Element::Number(Number::U16),
+        "i2" => Element::Number(Number::I16),
+        "u4" => Element::Number(Number::U32),
+        "i4" => Element::Number(Number::I32),
+        "u8" => Element::Number(Number::U64),
+        "i8" => Element::Number(Number::I64),
+        "f2" => Element::Number(Number::F16),
+        "f4" => Element::Number(Number::F32),
+        "f8" => Element::Number(Number::F64),
+        _ if rest.starts_with('U') => Element::Unicode(width()?.checked_mul(4)?),
+        _ if rest.starts_with('S') => Element::Bytes(width()?),
+        _ => return None,
+    };
+    Some((element, order == '>'))
+}
+
+/// The name NumPy prints for a type.
+fn type_name(descr: &str, element: Element) -> String {
+    match element {
+        Element::Number(Number::Bool) => "bool".into(),
+        Element::Number(number) => {
+            let family = match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
+                Some('f') => "float",
+                Some('u') => "uint",
+                _ => "int",
+            };
+            format!("{family}{}", 8 * number.size())
+        }
+        Element::Unicode(_) | Element::Bytes(_) => "text".into(),
+        Element::Other => descr.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "npy_tests.rs"]
+mod tests;

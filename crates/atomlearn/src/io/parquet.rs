@@ -1,0 +1,220 @@
+//! Parquet tables: one sample per row, columns of plain numbers or text.
+
+use super::mat73::guarded;
+use super::table::{check_options, matching, roles};
+use super::{RawData, ReadOptions, Variable, array, assemble, labels, limits};
+use crate::{Error, Result};
+use ::parquet::basic::{ConvertedType, Type};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{ByteArray, DataType};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::schema::types::ColumnDescriptor;
+use bytes::Bytes;
+use faer::Mat;
+use std::path::Path;
+
+/// Rows decoded at a time.
+const BATCH: usize = 4096;
+
+/// The values of a column, missing ones as NaN or empty text.
+enum Column {
+    Numbers(Vec<f64>),
+    Text(Vec<String>),
+}
+
+/// Reads a table.
+pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
+    check_options(path, options)?;
+    let length = bytes.len();
+    guarded(path, || {
+        let table = Table::open(path, bytes)?;
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let roles = roles(&names, options)?;
+        let (d, n) = (roles.features.len(), table.rows);
+        if n == 0 || d == 0 {
+            return Err(Error::format(path, format!("the table has {n} samples of {d} features; nothing to read")));
+        }
+        limits::check_expansion(path, "the table", &[d, n], length)?;
+        let mut x = Mat::zeros(d, n);
+        for (feature, &column) in roles.features.iter().enumerate() {
+            let name = names[column];
+            let Column::Numbers(values) = table.column(column)? else {
+                let why = format!("column `{name}` holds text, not numbers; drop it, or name it with --y if it is the label");
+                return Err(Error::format(path, why));
+            };
+            for (sample, value) in values.into_iter().enumerate() {
+                x[(feature, sample)] = value;
+            }
+        }
+        let labels = match (&options.labels, roles.label) {
+            (Some(file), _) => Some(matching(labels::read_file(file)?, file, n)?),
+            (None, Some(column)) => Some(table.labels(column)?),
+            (None, None) => None,
+        };
+        let is_train = match roles.split.map(|column| table.column(column)).transpose()? {
+            Some(Column::Numbers(flags)) => Some(
+                flags.iter().enumerate().map(|(i, &v)| assemble::train_flag(path, i, v)).collect::<Result<Vec<bool>>>()?,
+            ),
+            Some(Column::Text(_)) => return Err(Error::format(path, "`is_train` must hold 0 or 1, not text")),
+            None => None,
+        };
+        let names = match roles.name.map(|column| table.column(column)).transpose()? {
+            Some(Column::Text(names)) => Some(names),
+            Some(Column::Numbers(values)) => {
+                Some(values.iter().map(|&value| array::number_label(value).unwrap_or_default()).collect())
+            }
+            None => None,
+        };
+        Ok(RawData { x, labels, is_train, image_shape: None, names })
+    })
+}
+
+/// One entry per column.
+pub(super) fn variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
+    guarded(path, || {
+        let table = Table::open(path, bytes)?;
+        let variable = |column: &Description| Variable {
+            name: column.name.clone(),
+            shape: vec![table.rows],
+            kind: column.kind.clone(),
+        };
+        Ok(table.columns.iter().map(variable).collect())
+    })
+}
+
+struct Description {
+    name: String,
+    kind: String,
+    unsigned: bool,
+    usable: bool,
+}
+
+struct Table<'a> {
+    path: &'a Path,
+    reader: SerializedFileReader<Bytes>,
+    columns: Vec<Description>,
+    rows: usize,
+}
+
+impl<'a> Table<'a> {
+    fn open(path: &'a Path, bytes: Vec<u8>) -> Result<Self> {
+        let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| damaged(path, &error))?;
+        let metadata = reader.metadata().file_metadata();
+        let rows = usize::try_from(metadata.num_rows()).map_err(|_| Error::format(path, "a negative number of rows"))?;
+        let columns: Vec<Description> = metadata.schema_descr().columns().iter().map(|column| describe(column)).collect();
+        if columns.is_empty() {
+            return Err(Error::format(path, "the table has no columns"));
+        }
+        Ok(Table { path, reader, columns, rows })
+    }
+
+    /// One column through all row groups.
+    fn column(&self, index: usize) -> Result<Column> {
+        let description = &self.columns[index];
+        if !description.usable {
+            let why = format!("column `{}` is of type {}; convert it to numbers or text", description.name, description.kind);
+            return Err(Error::format(self.path, why));
+        }
+        let (mut numbers, mut text) = (Vec::new(), Vec::new());
+        for group in 0..self.reader.num_row_groups() {
+            let bad = |error| damaged(self.path, &error);
+            let column = self.reader.get_row_group(group).and_then(|group| group.get_column_reader(index)).map_err(bad)?;
+            let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
+            let flag = |&value: &bool| f64::from(u8::from(value));
+            let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
+            let long = |&value: &i64| if unsigned { value as u64 as f64 } else { value as f64 };
+            let word = |value: &ByteArray| String::from_utf8_lossy(value.data()).into_owned();
+            match column {
+                ColumnReader::BoolColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, flag),
+                ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, short),
+                ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, long),
+                ColumnReader::FloatColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| f64::from(v)),
+                ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| v),
+                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut text, String::new(), word),
+                _ => Err(ParquetError::General("a column of another type than declared".into())),
+            }
+            .map_err(bad)?;
+        }
+        let found = numbers.len().max(text.len());
+        if found != self.rows {
+            let why = format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
+            return Err(Error::format(self.path, why));
+        }
+        Ok(if text.is_empty() { Column::Numbers(numbers) } else { Column::Text(text) })
+    }
+
+    fn labels(&self, column: usize) -> Result<Vec<String>> {
+        let missing = |sample| labels::missing_label(self.path, sample);
+        match self.column(column)? {
+            Column::Numbers(values) => {
+                let label = |(i, &value): (usize, &f64)| array::number_label(value).ok_or_else(|| missing(i));
+                values.iter().enumerate().map(label).collect()
+            }
+            Column::Text(text) => match text.iter().position(String::is_empty) {
+                Some(sample) => Err(missing(sample)),
+                None => Ok(text),
+            },
+        }
+    }
+}
+
+fn damaged(path: &Path, error: &ParquetError) -> Error {
+    Error::format(path, format!("not a readable Parquet file ({error}); copy or write it again"))
+}
+
+/// What a column is, and whether it can be used: lists, dates, decimals and the like cannot.
+fn describe(column: &ColumnDescriptor) -> Description {
+    use ConvertedType::{DECIMAL, INT_8, INT_16, INT_32, INT_64, NONE, UINT_8, UINT_16, UINT_32, UINT_64};
+    let converted = column.converted_type();
+    let unsigned = matches!(converted, UINT_8 | UINT_16 | UINT_32 | UINT_64);
+    let whole = unsigned || matches!(converted, NONE | INT_8 | INT_16 | INT_32 | INT_64);
+    let flat = column.max_rep_level() == 0 && column.path().parts().len() == 1;
+    let physical = column.physical_type();
+    let usable = flat
+        && match physical {
+            Type::BOOLEAN | Type::FLOAT | Type::DOUBLE => true,
+            // Times are integers too, with a logical type of their own.
+            Type::INT32 | Type::INT64 => whole && (column.logical_type_ref().is_none() || converted != NONE),
+            Type::BYTE_ARRAY => converted != DECIMAL,
+            _ => false,
+        };
+    let kind = match (physical, converted) {
+        (Type::BYTE_ARRAY, ConvertedType::UTF8) => "text".to_string(),
+        (physical, NONE) => physical.to_string().to_lowercase(),
+        (_, converted) => converted.to_string().to_lowercase(),
+    };
+    let name = column.path().parts().join(".");
+    Description { name, kind, unsigned, usable }
+}
+
+/// Appends a row group's values to `out`, at most up to `rows` in all.
+fn gather<T: DataType, V: Clone>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    out: &mut Vec<V>,
+    missing: V,
+    convert: impl Fn(&T::T) -> V,
+) -> std::result::Result<(), ParquetError> {
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    while out.len() < rows {
+        levels.clear();
+        values.clear();
+        let batch = BATCH.min(rows - out.len());
+        let (records, stored, _) = reader.read_records(batch, Some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            break;
+        }
+        if levels.is_empty() {
+            out.extend(values.iter().take(stored).map(&convert));
+            continue;
+        }
+        // A level of 0 marks a missing value, for which nothing is stored.
+        let mut values = values.iter();
+        for &level in &levels {
+            let value = if level == 0 { None } else { values.next() };
+            out.push(value.map_or_else(|| missing.clone(), &convert));
+        }
+    }
+    Ok(())
+}
