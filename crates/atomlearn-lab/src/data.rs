@@ -1,7 +1,7 @@
 //! Labelled data of an experiment, with the digest that ties splits and records to it.
 
 use atomlearn::dataset::sorted_classes;
-use atomlearn::io::RawData;
+use atomlearn::io::{ImageShape, RawData};
 use atomlearn::{Dataset, Error, Mat, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -35,6 +35,8 @@ pub struct LabData {
     pub targets: Vec<usize>,
     /// The split the file carries, if any.
     pub is_train: Option<Vec<bool>>,
+    /// The shape of the images the samples are made of, if known.
+    pub image_shape: Option<ImageShape>,
     /// Where it came from.
     pub info: DataInfo,
     labels: Vec<String>,
@@ -64,7 +66,7 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        Ok(LabData { x: raw.x, classes, targets, is_train: raw.is_train, info, labels })
+        Ok(LabData { x: raw.x, classes, targets, is_train: raw.is_train, image_shape: raw.image_shape, info, labels })
     }
 
     /// The samples at these places, as valid training data.
