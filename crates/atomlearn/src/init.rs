@@ -4,6 +4,9 @@ use crate::linalg::{concat_columns, dot, normalize_columns};
 use crate::pca::pca;
 use crate::{Blocks, Dataset, Observer, Result};
 use faer::{Mat, MatRef};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 /// A residual below this fraction of the sample means that the sample is already spanned.
 const SPANNED: f64 = 1e-10;
@@ -13,21 +16,37 @@ const SPANNED: f64 = 1e-10;
 /// A class whose centred rank is too small is filled with its own samples, the worst represented first; a class that
 /// cannot fill its share gets fewer atoms, and the observer is told.
 pub fn class_pca_mean(train: &Dataset, atoms_per_class: usize, watch: &mut dyn Observer) -> Result<(Mat<f64>, Blocks)> {
-    let mut parts = Vec::with_capacity(train.n_classes());
-    for c in 0..train.n_classes() {
-        let part = class_atoms(train.class(c), atoms_per_class)?;
-        if part.ncols() < atoms_per_class {
-            watch.warn(&format!(
-                "class `{}`: {} instead of {atoms_per_class} atoms, its {} samples span no more",
-                train.classes()[c],
-                part.ncols(),
-                train.blocks().size(c),
-            ));
-        }
-        parts.push(part);
+    class_pca_mean_of(train, &vec![atoms_per_class; train.n_classes()], watch)
+}
+
+/// [`class_pca_mean`] with a number of atoms for each class.
+pub fn class_pca_mean_of(train: &Dataset, wanted: &[usize], watch: &mut dyn Observer) -> Result<(Mat<f64>, Blocks)> {
+    let classes: Vec<usize> = (0..train.n_classes()).collect();
+    let parts: Vec<Mat<f64>> =
+        classes.par_iter().map(|&c| class_atoms(train.class(c), wanted[c])).collect::<Result<_>>()?;
+    let short: Vec<usize> = classes.into_iter().filter(|&c| parts[c].ncols() < wanted[c]).collect();
+    if let Some(&c) = short.first() {
+        watch.warn(&format!(
+            "{} of {} classes get fewer atoms than asked for, their samples span no more (class `{}`: {} instead of {})",
+            short.len(),
+            train.n_classes(),
+            train.classes()[c],
+            parts[c].ncols(),
+            wanted[c],
+        ));
     }
     let blocks = Blocks::from_sizes(parts.iter().map(Mat::ncols));
     Ok((concat_columns(&parts), blocks))
+}
+
+/// Flips the sign of every atom with probability one half.
+pub fn flip_signs(atoms: &mut Mat<f64>, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for column in atoms.as_mut().col_iter_mut() {
+        if rng.random::<bool>() {
+            column.iter_mut().for_each(|v| *v = -*v);
+        }
+    }
 }
 
 fn class_atoms(x: MatRef<'_, f64>, wanted: usize) -> Result<Mat<f64>> {
@@ -121,7 +140,7 @@ mod tests {
         let mut trace = Trace::default();
         let (d, blocks) = class_pca_mean(&dataset(x, &["a", "a", "a", "b", "b", "c"]), 3, &mut trace).unwrap();
         assert_eq!(blocks.sizes().collect::<Vec<_>>(), [1, 1, 1]);
-        assert_eq!(trace.warnings.len(), 3);
+        assert_eq!(trace.warnings.len(), 1);
         assert!(d.is_all_finite() && column_norms(d.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
     }
 }

@@ -20,6 +20,7 @@ pub mod registry;
 pub mod score;
 pub mod svm;
 pub mod synth;
+pub mod update;
 
 pub use blocks::Blocks;
 pub use dataset::Dataset;

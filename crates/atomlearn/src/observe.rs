@@ -19,6 +19,13 @@ pub struct Step<'a> {
     pub model: Option<&'a dyn Fn() -> Result<Box<dyn Classifier>>>,
 }
 
+impl Step<'_> {
+    /// The starting point, before the first iteration.
+    pub fn start(max_iter: usize) -> Self {
+        Step { iter: 0, max_iter, objective: None, terms: &[], change: None, model: None }
+    }
+}
+
 /// Watches a training run. All methods have a default that does nothing; `()` watches nothing.
 pub trait Observer {
     /// Called after every iteration; `Break` ends training with the model as it stands.

@@ -98,6 +98,18 @@ impl Method {
 
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
+    Method::of::<methods::lcdl_sv::LcdlSv>(
+        "Locality-constrained dictionary learning with support vectors (LCDL-SV)",
+        "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019",
+        &[
+            Preset { name: "authors-code", doc: "the defaults: what the authors' code does", values: "{}" },
+            Preset {
+                name: "paper",
+                doc: "as printed: theta = 0.2 and unsquared distances in the atom graph",
+                values: r#"{"theta": 0.2, "affinity": "unsquared"}"#,
+            },
+        ],
+    ),
     Method::of::<methods::crc::Crc>(
         "Collaborative representation (CRC-RLS)",
         "Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps face recognition? ICCV 2011",

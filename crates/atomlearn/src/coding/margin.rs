@@ -26,7 +26,8 @@ pub struct Margins<'a> {
 }
 
 /// How the violated set `phi` is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ActiveSet {
     /// From the previous codes, one solve: what the published code does.
     OnePass,

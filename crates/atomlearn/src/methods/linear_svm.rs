@@ -28,7 +28,7 @@ pub struct LinearSvmModel {
 
 impl LinearSvmModel {
     fn new(classes: Vec<String>, svm: Svm) -> Self {
-        let bias = Mat::from_fn(1, svm.bias.len(), |_, c| svm.bias[c]);
+        let bias = svm.bias_row();
         LinearSvmModel { classes, svm, bias }
     }
 }

@@ -32,6 +32,11 @@ impl Svm {
         Svm { weights: Mat::zeros(dim, n_classes), bias: vec![0.0; n_classes] }
     }
 
+    /// `b` as a 1 x classes matrix, so that it can be a model part.
+    pub fn bias_row(&self) -> Mat<f64> {
+        Mat::from_fn(1, self.bias.len(), |_, c| self.bias[c])
+    }
+
     /// `U^T z + b`, classes x samples.
     pub fn scores(&self, z: MatRef<'_, f64>) -> Mat<f64> {
         let mut scores = mul(self.weights.transpose(), z);

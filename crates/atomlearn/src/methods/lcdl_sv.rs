@@ -1,0 +1,408 @@
+//! LCDL-SV: locality-constrained dictionary learning with a support-vector term.
+//!
+//! A dictionary `D`, codes `Z` and one-vs-rest linear classifiers `(U, b)` are learned together:
+//!
+//! ```text
+//! J = |X - D Z|_F^2  +  lambda1 tr(Z^T L Z)  +  2 lambda2 sum_c ( |u_c|^2 + theta sum_i hinge(y_ci (u_c^T z_i + b_c))^2 )
+//! ```
+//!
+//! `L` is the Laplacian of the graph that joins every atom to its nearest others, rebuilt from `D` in every iteration;
+//! `hinge(t) = max(0, 1 - t)`. One iteration: graph, codes, dictionary, classifiers. A new sample is coded by ridge
+//! regression, `z = (D^T D + eta1 I)^-1 D^T x`, and three rules read its class from the same model: `residual`
+//! (`min_c r_c`, `r_c = |x - D_c z_c| / |z_c|`), `svm` (`max_c s_c`, `s_c = u_c^T z + b_c`) and `fused`
+//! (`min_c r_c - eta2 s_c`).
+//!
+//! Reference: Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification.
+//! IEEE Access 7, 2019. Every deviation between the paper, its published code and this file is listed in
+//! docs/methods/lcdl-sv.md. The most important: all arithmetic runs in the subspace that dictionary and codes really
+//! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse.
+
+use crate::coding::margin::{ActiveSet, Margins};
+use crate::graph::{Affinity, AtomGraph};
+use crate::linalg::{Spd, column_norms, gram, mul, mul_add, outer_gram, qr, relative_change};
+use crate::method::sizes_row;
+use crate::params::{Domain, params};
+use crate::score::RidgeResiduals;
+use crate::svm::{self, Svm};
+use crate::update::subspace::{CodeBasis, LeastSquares, Subspace, least_squares};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init};
+use faer::{Mat, MatRef, Scale};
+use serde::{Deserialize, Serialize};
+
+/// Atoms per class where the user leaves it open and the class has that many samples.
+const USUAL_ATOMS: usize = 10;
+/// Above this condition number the code matrix gets [`SAFE_RIDGE`] added to its Laplacian.
+const WORST_CONDITION: f64 = 1e10;
+const SAFE_RIDGE: f64 = 1e-3;
+
+/// Which of the three decision rules is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Smallest class residual.
+    Residual,
+    /// Largest SVM score.
+    Svm,
+    /// Both: residual minus `eta2` times SVM score.
+    Fused,
+}
+
+/// How the SVM is solved in training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Exactly.
+    Newton,
+    /// Truncated, as in the published code.
+    Lbfgs,
+}
+
+/// What is done to the lengths of atoms after the dictionary step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtomNorm {
+    /// Nothing, as in the published code.
+    None,
+    /// Every atom gets unit length, its code row the inverse.
+    Unit,
+    /// Only atoms longer than one are shortened.
+    Ball,
+}
+
+params! {
+    /// Parameters of LCDL-SV; the defaults are those of the authors' code.
+    pub struct LcdlSv {
+        /// Weight of the graph term: similar atoms get similar codes.
+        lambda1: f64 = 1e-3, Domain::Positive, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+        /// Weight of the support-vector term.
+        lambda2: f64 = 1e-6, Domain::NonNegative, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+        /// Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse.
+        theta: f64 = 5.0, Domain::Positive;
+        /// Ridge weight of test codes.
+        eta1: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        /// Weight of the SVM score in the fused rule.
+        eta2: f64 = 5.0, Domain::NonNegative, grid [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0];
+        /// Nearest atoms that each atom is joined to.
+        knn: usize = 1, Domain::AtLeast(1);
+        /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
+        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes.
+        max_iter: usize = 20, Domain::AtLeast(0), grid [0, 1, 2, 5, 10, 20];
+        /// Training ends when the dictionary's relative change falls to this.
+        tol: f64 = 1e-3, Domain::NonNegative;
+        /// Decision rule.
+        rule: Rule = Rule::Fused, Domain::OneOf(&["residual", "svm", "fused"]);
+        /// Solver of the SVM step: exact, or truncated as in the published code.
+        svm_solver: Solver = Solver::Newton, Domain::OneOf(&["newton", "lbfgs"]);
+        /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
+        active_set: ActiveSet = ActiveSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
+        /// Lengths of atoms after each dictionary step: left alone, all one, or at most one.
+        atom_norm: AtomNorm = AtomNorm::None, Domain::OneOf(&["none", "unit", "ball"]);
+        /// Weights of the atom graph: `exp(-d^2 / 2t^2)` (code) or `exp(-d / t)` (paper).
+        affinity: Affinity = Affinity::Squared, Domain::OneOf(&["squared", "unsquared"]);
+        /// Multiple of the identity added to the Laplacian; `auto` is 0, or 1e-3 with a warning where it is needed.
+        laplacian_ridge: Option<f64> = None, Domain::Auto(&Domain::NonNegative);
+        /// Fit the final SVM on the codes that test samples get, rather than on the last training codes.
+        refit_svm: bool = false, Domain::Flag;
+        /// Flip the signs of the starting directions at random, to study how much they matter; `auto` does not.
+        sign_seed: Option<u64> = None, Domain::Auto(&Domain::AtLeast(0));
+    }
+}
+
+/// A learned dictionary with its classifiers.
+pub struct LcdlSvModel {
+    classes: Vec<String>,
+    dictionary: Mat<f64>,
+    sizes: Mat<f64>,
+    svm: Svm,
+    bias: Mat<f64>,
+    coder: RidgeResiduals,
+    eta2: f64,
+    rule: Rule,
+}
+
+impl Fit for LcdlSv {
+    type Model = LcdlSvModel;
+    const KEY: &'static str = "lcdl-sv";
+
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
+        let (mut d, blocks) = match self.atoms_per_class {
+            Some(wanted) => init::class_pca_mean(train, wanted, watch)?,
+            None => {
+                let wanted: Vec<usize> = train.blocks().sizes().map(|samples| samples.min(USUAL_ATOMS)).collect();
+                init::class_pca_mean_of(train, &wanted, watch)?
+            }
+        };
+        if let Some(seed) = self.sign_seed {
+            init::flip_signs(&mut d, seed);
+        }
+        self.learn_from(train, d, &blocks, watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<LcdlSvModel> {
+        let dictionary = parts.take("dictionary")?;
+        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let svm = parts.take_svm(Some(dictionary.ncols()))?;
+        self.model(parts.classes, dictionary, &blocks, svm)
+    }
+}
+
+impl LcdlSv {
+    /// Trains from a given starting dictionary, atoms grouped by class.
+    pub fn learn_from(
+        &self,
+        train: &Dataset,
+        start: Mat<f64>,
+        blocks: &Blocks,
+        watch: &mut dyn Observer,
+    ) -> Result<LcdlSvModel> {
+        if start.ncols() == 0 {
+            return Err(Error::Data(
+                "every training sample is zero: there is nothing to learn a dictionary from".into(),
+            ));
+        }
+        let (x, targets, n_classes) = (train.x(), train.targets(), train.n_classes());
+        let mut d = start;
+        let mut space = Subspace::new(d.as_ref(), x)?;
+        let mut svm = Svm::zero(d.ncols(), n_classes);
+        let mut scores = Mat::zeros(n_classes, x.ncols());
+        let mut ridge = self.laplacian_ridge;
+
+        let finish = |d: &Mat<f64>, svm: &Svm, refit: bool| self.finish(train, d, blocks, svm, refit);
+        let first = Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, true)?))), ..Step::start(self.max_iter) };
+        if watch.step(&first).is_break() || self.max_iter == 0 {
+            return finish(&d, &svm, true);
+        }
+        for iter in 1..=self.max_iter {
+            let atom_gram = gram(d.as_ref());
+            let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
+            let a = self.code_matrix(atom_gram, &graph, &mut ridge, watch)?;
+            let basis = space.code_basis(&a);
+            let y = self.codes(&space, &basis, x, &svm, &scores, &targets)?;
+
+            let step = least_squares(x, basis.q, y, "LCDL-SV dictionary step", watch)?;
+            let codes = self.constrain(step);
+            let next = codes.dictionary.dictionary();
+            let change = relative_change(next.as_ref(), d.as_ref());
+            (d, space) = (next, codes.dictionary);
+
+            (svm, scores) = self.classifiers(&codes.q, &codes.y, &targets, &svm, iter == 1)?;
+            let terms = [
+                ("reconstruction", codes.residual),
+                ("graph", self.graph_term(&graph, &codes.q, &codes.gram, ridge.unwrap_or(0.0))),
+                ("support vector", self.support_vector_term(&svm, &scores, &targets)),
+            ];
+            let report = Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(terms.iter().map(|(_, value)| value).sum()),
+                terms: &terms,
+                change: Some(change),
+                model: Some(&|| Ok(Box::new(finish(&d, &svm, self.refit_svm)?))),
+            };
+            if watch.step(&report).is_break() || change <= self.tol {
+                break;
+            }
+        }
+        finish(&d, &svm, self.refit_svm)
+    }
+
+    /// `A = D^T D + lambda1 (L + ridge I)`, factored. Singular as soon as the graph has more components than the
+    /// dictionary has dimensions; then, unless the user fixed it, the ridge is switched on for good.
+    fn code_matrix(
+        &self,
+        gram: Mat<f64>,
+        graph: &AtomGraph,
+        ridge: &mut Option<f64>,
+        watch: &mut dyn Observer,
+    ) -> Result<Spd> {
+        let stage = "LCDL-SV code step";
+        let mut a = gram;
+        graph.add_laplacian(self.lambda1, &mut a);
+        if ridge.is_none() {
+            match Spd::new(a.clone(), stage) {
+                Ok(factor) if factor.condition() < WORST_CONDITION => return Ok(factor),
+                _ => watch.warn(&format!(
+                    "{stage}: the atom graph has {} components and cannot regularise {} atoms; \
+                     laplacian_ridge = {SAFE_RIDGE} is used from here on (set it to silence this)",
+                    graph.components(),
+                    a.nrows(),
+                )),
+            }
+        }
+        let by = *ridge.get_or_insert(SAFE_RIDGE);
+        (0..a.nrows()).for_each(|i| a[(i, i)] += self.lambda1 * by);
+        Spd::with_jitter(a, stage, watch)
+    }
+
+    /// Codes in the coordinates of `basis.q`: `Y = Y0 + a G W`, see [`crate::coding::margin`]; `scores` are `U^T z` of
+    /// the previous codes.
+    fn codes(
+        &self,
+        space: &Subspace,
+        basis: &CodeBasis,
+        x: MatRef<'_, f64>,
+        svm: &Svm,
+        scores: &Mat<f64>,
+        targets: &[usize],
+    ) -> Result<Mat<f64>> {
+        let mut y = mul(basis.map.as_ref(), x);
+        let strength = 2.0 * self.lambda2 * self.theta;
+        if strength == 0.0 || svm.weights.norm_max() == 0.0 {
+            return Ok(y);
+        }
+        let u = mul(basis.q.transpose(), svm.weights.as_ref());
+        let g = if self.atom_norm == AtomNorm::None {
+            // U = Q V, hence A^-1 U = Q2 R V.
+            mul(basis.r.as_ref(), mul(space.q.transpose(), svm.weights.as_ref()).as_ref())
+        } else {
+            // Rescaled atoms take U out of the span of Q. The codes stay in theirs: with B = Q^T A^-1 Q, the inverse of
+            // A restricted to it is R B^-1 R^T, the same as above whenever U = Q V.
+            let b = mul(mul(space.q.transpose(), basis.q.as_ref()).as_ref(), basis.r.as_ref());
+            let b = Spd::new(b, "LCDL-SV code step with constrained atoms")?;
+            mul(basis.r.as_ref(), b.solve(mul(basis.r.transpose(), u.as_ref()).as_ref()).as_ref())
+        };
+        let coupling = mul(u.transpose(), g.as_ref());
+        let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets };
+        let base = mul(u.transpose(), y.as_ref());
+        let w = margins.weights(base.as_ref(), scores.as_ref(), self.active_set);
+        mul_add(y.as_mut(), strength, g.as_ref(), w.as_ref());
+        Ok(y)
+    }
+
+    /// Rescales atoms by `atom_norm`, and code rows by the inverse, so that `D Z` stays.
+    fn constrain(&self, step: LeastSquares) -> Codes {
+        let LeastSquares { dictionary, codes: y, code_gram: gram, residual } = step;
+        if self.atom_norm == AtomNorm::None {
+            return Codes { q: dictionary.q.clone(), y, gram, residual, dictionary };
+        }
+        let lengths = column_norms(dictionary.dictionary().as_ref());
+        let scales: Vec<f64> = lengths
+            .iter()
+            .map(|&length| match self.atom_norm {
+                AtomNorm::Ball => length.max(1.0),
+                _ if length > 0.0 => length,
+                _ => 1.0,
+            })
+            .collect();
+        let scaled = |power: i32| {
+            let q = &dictionary.q;
+            qr(Mat::from_fn(q.nrows(), q.ncols(), |k, j| q[(k, j)] * scales[k].powi(power)).as_ref())
+        };
+        let (code_q, code_r) = scaled(1);
+        let (q, r) = scaled(-1);
+        let y = mul(code_r.as_ref(), y.as_ref());
+        let dictionary = Subspace { e: mul(dictionary.e.as_ref(), r.transpose()), q };
+        Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary }
+    }
+
+    /// The SVM on the codes `Z = q y`, and its `U^T z`. Warm starts stay in the span of the codes by construction.
+    fn classifiers(
+        &self,
+        q: &Mat<f64>,
+        y: &Mat<f64>,
+        targets: &[usize],
+        last: &Svm,
+        cold: bool,
+    ) -> Result<(Svm, Mat<f64>)> {
+        let (n_classes, tau) = (last.bias.len(), 1.0 / self.theta);
+        let in_span = match self.svm_solver {
+            Solver::Newton => {
+                let start = Svm { weights: mul(q.transpose(), last.weights.as_ref()), bias: last.bias.clone() };
+                svm::one_vs_rest(y.as_ref(), targets, n_classes, tau, (!cold).then_some(&start))?
+            }
+            Solver::Lbfgs => {
+                // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
+                let full = svm::lbfgs::one_vs_rest(mul(q.as_ref(), y.as_ref()).as_ref(), targets, n_classes, tau);
+                Svm { weights: mul(q.transpose(), full.weights.as_ref()), bias: full.bias }
+            }
+        };
+        let scores = mul(in_span.weights.transpose(), y.as_ref());
+        Ok((Svm { weights: mul(q.as_ref(), in_span.weights.as_ref()), bias: in_span.bias }, scores))
+    }
+
+    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q gram q^T`, along the edges of the graph.
+    fn graph_term(&self, graph: &AtomGraph, q: &Mat<f64>, gram: &Mat<f64>, ridge: f64) -> f64 {
+        let half = mul(gram.as_ref(), q.transpose());
+        let inner = |i: usize, j: usize| (q.row(i) * half.col(j)).into();
+        let row_energy = |i: usize| -> f64 { inner(i, i) };
+        let edges = graph.edges.iter().map(|&(i, j, w)| w * (row_energy(i) + row_energy(j) - 2.0 * inner(i, j)));
+        let shift = if ridge > 0.0 { ridge * (0..q.nrows()).map(row_energy).sum::<f64>() } else { 0.0 };
+        self.lambda1 * (edges.sum::<f64>() + shift)
+    }
+
+    /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.
+    fn support_vector_term(&self, svm: &Svm, scores: &Mat<f64>, targets: &[usize]) -> f64 {
+        let biased = Mat::from_fn(scores.nrows(), scores.ncols(), |c, i| scores[(c, i)] + svm.bias[c]);
+        let (norms, losses) = svm.objective_terms(biased.as_ref(), targets);
+        2.0 * self.lambda2 * (norms + self.theta * losses)
+    }
+
+    /// The model of a dictionary and its classifiers; `refit` fits the classifiers to test codes of the training data.
+    fn finish(&self, train: &Dataset, d: &Mat<f64>, blocks: &Blocks, svm: &Svm, refit: bool) -> Result<LcdlSvModel> {
+        let mut model = self.model(train.classes().to_vec(), d.clone(), blocks, svm.clone())?;
+        if refit {
+            let codes = mul(model.coder.map(), train.x());
+            let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), train.n_classes(), 1.0 / self.theta, None)?;
+            (model.bias, model.svm) = (svm.bias_row(), svm);
+        }
+        Ok(model)
+    }
+
+    fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
+        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1, "LCDL-SV test coder")?;
+        let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
+        Ok(LcdlSvModel { classes, sizes, bias, svm, coder, eta2: self.eta2, rule: self.rule, dictionary })
+    }
+}
+
+/// Codes `Z = q y` after the dictionary step, with the dictionary that made them.
+struct Codes {
+    q: Mat<f64>,
+    y: Mat<f64>,
+    gram: Mat<f64>,
+    residual: f64,
+    dictionary: Subspace,
+}
+
+impl Classifier for LcdlSvModel {
+    fn n_features(&self) -> usize {
+        self.dictionary.nrows()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+        vec![
+            ("dictionary", self.dictionary.as_ref()),
+            ("atom_counts", self.sizes.as_ref()),
+            ("svm_weights", self.svm.weights.as_ref()),
+            ("svm_bias", self.bias.as_ref()),
+        ]
+    }
+
+    fn rules(&self) -> &'static [&'static str] {
+        &["residual", "svm", "fused"]
+    }
+
+    fn rule(&self) -> &'static str {
+        self.rules()[self.rule as usize]
+    }
+
+    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        let (codes, residuals) = self.coder.of(x);
+        let residual = -residuals.regularized();
+        let svm = self.svm.scores(codes.as_ref());
+        let fused = &residual + Scale(self.eta2) * &svm;
+        vec![residual, svm, fused]
+    }
+
+    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        Some(mul(self.coder.map(), x))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use super::*;
+use crate::observe::Trace;
+use crate::synth;
+
+fn params() -> LcdlSv {
+    LcdlSv { atoms_per_class: Some(4), lambda2: 1e-4, ..LcdlSv::default() }
+}
+
+fn accuracy(model: &LcdlSvModel, data: &Dataset) -> f64 {
+    let predicted = model.predict(data.x()).unwrap();
+    let right = predicted.iter().zip(data.targets()).filter(|&(&p, t)| p == t).count();
+    right as f64 / data.n_samples() as f64
+}
+
+#[test]
+fn learns_and_reports_a_falling_objective_that_is_the_sum_of_its_terms() {
+    let train = synth::blobs(5, 12, 9, 1);
+    let mut trace = Trace::default();
+    let model = params().fit(&train, &mut trace).unwrap();
+    assert!(accuracy(&model, &train) > 0.95);
+    let steps = &trace.steps[1..];
+    for step in steps {
+        let sum: f64 = step.terms.iter().map(|(_, value)| value).sum();
+        assert!((sum - step.objective.unwrap()).abs() < 1e-12 * sum);
+    }
+    assert!(steps.last().unwrap().objective < steps[0].objective);
+}
+
+/// The objective from its definition, with explicit `Z`, `L` and residual, against the one reported.
+#[test]
+fn reported_objective_equals_its_definition() {
+    let train = synth::blobs(3, 8, 4, 5);
+    let lcdl = LcdlSv { max_iter: 1, lambda2: 1e-2, ..params() };
+    let (d0, blocks) = init::class_pca_mean(&train, 4, &mut ()).unwrap();
+    let graph = AtomGraph::new(d0.as_ref(), 1, Affinity::Squared);
+    let mut trace = Trace::default();
+    let model = lcdl.learn_from(&train, d0.clone(), &blocks, &mut trace).unwrap();
+    let a = gram(d0.as_ref()) + Scale(lcdl.lambda1) * graph.laplacian();
+    let z = Spd::new(a, "t").unwrap().solve(mul(d0.transpose(), train.x()).as_ref());
+    let fit = (train.x() - mul(model.dictionary.as_ref(), z.as_ref())).squared_norm_l2();
+    let smooth = lcdl.lambda1
+        * mul(z.transpose(), mul(graph.laplacian().as_ref(), z.as_ref()).as_ref()).diagonal().column_vector().sum();
+    let (norms, losses) = model.svm.objective_terms(model.svm.scores(z.as_ref()).as_ref(), &train.targets());
+    let expected = [fit, smooth, 2.0 * lcdl.lambda2 * (norms + lcdl.theta * losses)];
+    for ((name, found), expected) in trace.steps[1].terms.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-9 * expected.max(1e-3), "{name}: {found} against {expected}");
+    }
+}
+
+#[test]
+fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
+    struct Take(Vec<Mat<f64>>);
+    impl Observer for Take {
+        fn step(&mut self, step: &Step<'_>) -> std::ops::ControlFlow<()> {
+            let model = step.model.expect("LCDL-SV offers its model")().unwrap();
+            self.0.push(model.parts()[0].1.to_owned());
+            if step.iter == 2 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+        }
+    }
+    let train = synth::blobs(3, 10, 6, 2);
+    let mut take = Take(Vec::new());
+    let stopped = params().fit(&train, &mut take).unwrap();
+    assert_eq!(take.0.len(), 3);
+    assert_eq!(take.0[2], stopped.dictionary);
+    let none = LcdlSv { max_iter: 0, ..params() }.fit(&train, &mut ()).unwrap();
+    assert_eq!(take.0[0], none.dictionary);
+    assert!(accuracy(&none, &train) > 0.9);
+    let two = LcdlSv { max_iter: 2, ..params() }.fit(&train, &mut ()).unwrap();
+    assert_eq!(two.dictionary, stopped.dictionary);
+}
+
+#[test]
+fn few_features_switch_the_ridge_on_aloud() {
+    let train = synth::blobs(6, 12, 3, 3);
+    let mut trace = Trace::default();
+    let lcdl = LcdlSv { atoms_per_class: Some(8), ..LcdlSv::default() };
+    let model = lcdl.fit(&train, &mut trace).unwrap();
+    assert!(trace.warnings.iter().any(|w| w.contains("laplacian_ridge")), "{:?}", trace.warnings);
+    assert!(model.dictionary.is_all_finite());
+    let mut quiet = Trace::default();
+    LcdlSv { laplacian_ridge: Some(1e-3), ..lcdl }.fit(&train, &mut quiet).unwrap();
+    assert!(!quiet.warnings.iter().any(|w| w.contains("laplacian_ridge")));
+}
+
+#[test]
+fn extensions_do_what_they_say() {
+    let train = synth::blobs(4, 12, 6, 4);
+    let unit = LcdlSv { atom_norm: AtomNorm::Unit, ..params() }.fit(&train, &mut ()).unwrap();
+    assert!(column_norms(unit.dictionary.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-9));
+    let ball = LcdlSv { atom_norm: AtomNorm::Ball, ..params() }.fit(&train, &mut ()).unwrap();
+    assert!(column_norms(ball.dictionary.as_ref()).iter().all(|n| *n < 1.0 + 1e-9));
+    let plain = params().fit(&train, &mut ()).unwrap();
+    let refit = LcdlSv { refit_svm: true, ..params() }.fit(&train, &mut ()).unwrap();
+    assert_eq!(plain.dictionary, refit.dictionary);
+    assert!((&plain.svm.weights - &refit.svm.weights).norm_max() > 1e-6);
+    let converged = LcdlSv { active_set: ActiveSet::Converged, lambda2: 0.05, ..params() };
+    for model in [unit, ball, refit, converged.fit(&train, &mut ()).unwrap()] {
+        assert!(accuracy(&model, &train) > 0.9);
+    }
+    let flipped = LcdlSv { sign_seed: Some(1), ..params() }.fit(&train, &mut ()).unwrap();
+    assert!((&flipped.dictionary - &plain.dictionary).norm_max() > 1e-3);
+}
+
+#[test]
+fn the_three_rules_are_consistent() {
+    let train = synth::blobs(4, 10, 6, 6);
+    let model = params().fit(&train, &mut ()).unwrap();
+    let scores = model.scores_by_rule(train.x()).unwrap();
+    let names: Vec<&str> = scores.iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(names, ["residual", "svm", "fused"]);
+    let fused = &scores[0].1 + Scale(5.0) * &scores[1].1;
+    assert_eq!(fused, scores[2].1);
+    assert_eq!(model.scores(train.x()).unwrap(), scores[2].1);
+    let svm = LcdlSv { rule: Rule::Svm, ..params() }.fit(&train, &mut ()).unwrap();
+    assert_eq!(svm.scores(train.x()).unwrap(), scores[1].1);
+}

@@ -1,0 +1,3 @@
+//! Samples and codes to dictionaries: `(X, Z) -> D`.
+
+pub mod subspace;
