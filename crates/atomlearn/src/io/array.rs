@@ -73,7 +73,11 @@ impl Array {
         if needed != Some(bytes.len()) {
             return Err(Error::format(
                 path,
-                format!("{name} is {} but holds {} bytes; the file is damaged", limits::shape_text(&shape), bytes.len()),
+                format!(
+                    "{name} is {} but holds {} bytes; the file is damaged",
+                    limits::shape_text(&shape),
+                    bytes.len()
+                ),
             ));
         }
         let values = Values::Packed { bytes, number, big_endian };
@@ -116,8 +120,12 @@ impl Array {
         match &self.values {
             Values::Text(strings) => Some(strings[index].clone()),
             // 64-bit integers beyond 2^53 would lose digits on the way through f64.
-            Values::Packed { bytes, number: Number::I64, big_endian } => Some((integer(bytes, index, *big_endian) as i64).to_string()),
-            Values::Packed { bytes, number: Number::U64, big_endian } => Some(integer(bytes, index, *big_endian).to_string()),
+            Values::Packed { bytes, number: Number::I64, big_endian } => {
+                Some((integer(bytes, index, *big_endian) as i64).to_string())
+            }
+            Values::Packed { bytes, number: Number::U64, big_endian } => {
+                Some(integer(bytes, index, *big_endian).to_string())
+            }
             _ => number_label(self.number(index)),
         }
     }
@@ -178,6 +186,7 @@ fn half(bits: u16) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -38,7 +38,11 @@ pub(super) fn variables(path: &Path, bytes: &[u8]) -> Result<Vec<Variable>> {
     let sparse = parse(path, bytes)?;
     let n = sparse.labels.len();
     Ok(vec![
-        Variable { name: "X".into(), shape: vec![n, sparse.features], kind: format!("sparse, {} stored", sparse.entries.len()) },
+        Variable {
+            name: "X".into(),
+            shape: vec![n, sparse.features],
+            kind: format!("sparse, {} stored", sparse.entries.len()),
+        },
         Variable { name: "y".into(), shape: vec![n], kind: "label".into() },
     ])
 }
@@ -82,6 +86,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Sparse> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

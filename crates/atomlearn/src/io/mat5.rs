@@ -19,6 +19,7 @@ const MAX_NAME: u64 = 4096;
 const MAX_DIMENSIONS: u64 = 32;
 
 /// Array classes by their number in the flags.
+#[rustfmt::skip]
 const CLASSES: [&str; 18] = [
     "empty", "cell", "struct", "object", "char", "sparse", "double", "single", "int8", "uint8", "int16", "uint16",
     "int32", "uint32", "int64", "uint64", "function_handle", "opaque",
@@ -304,7 +305,8 @@ impl Stream<'_> {
             let number = if size == 2 { Number::U16 } else { Number::U32 };
             let whole = bytes.len() - bytes.len() % size;
             let shape = vec![whole / size];
-            let array = Array::packed(self.path, "text", shape, bytes[..whole].to_vec(), (number, self.big_endian), true)?;
+            let array =
+                Array::packed(self.path, "text", shape, bytes[..whole].to_vec(), (number, self.big_endian), true)?;
             Ok::<_, Error>((0..array.len()).map(|i| array.number(i) as u32).collect::<Vec<u32>>())
         };
         let text: String = match kind {
@@ -347,7 +349,8 @@ impl Stream<'_> {
             let entry = self.header()?;
             if entry.class != CHAR {
                 let kind = entry.variable().kind;
-                let why = format!("`{}` holds a {kind} in cell {}; only cells of text are read", header.name, index + 1);
+                let why =
+                    format!("`{}` holds a {kind} in cell {}; only cells of text are read", header.name, index + 1);
                 return Err(Error::format(self.path, why));
             }
             strings.push(self.chars(&entry.shape)?.join(" "));

@@ -42,6 +42,11 @@ impl<'a> Mat73<'a> {
         let matlab = extension == "mat" || bytes.starts_with(b"MATLAB");
         let bad = |error: hdf5_pure::Error| damaged(path, "its structure", error);
         let file = File::from_bytes(bytes).map_err(bad)?;
+        let end = file.superblock().eof_address;
+        if end > file_bytes as u64 {
+            let why = format!("has {file_bytes} of {end} bytes; the file is incomplete, copy or save it again");
+            return Err(Error::format(path, why));
+        }
         let mut variables = Vec::new();
         for name in file.root().datasets().map_err(bad)? {
             let dataset = file.dataset(&name).map_err(bad)?;

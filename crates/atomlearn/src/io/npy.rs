@@ -97,7 +97,8 @@ pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Array> {
         Element::Number(number) => number.size(),
         Element::Unicode(size) | Element::Bytes(size) => size,
         Element::Other => {
-            let why = format!("{name}: elements of type {} cannot be used; convert to numbers or plain text", header.descr);
+            let why =
+                format!("{name}: elements of type {} cannot be used; convert to numbers or plain text", header.descr);
             return Err(Error::format(path, why));
         }
     };
@@ -109,14 +110,17 @@ pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Array> {
             Array::packed(path, name, header.shape, data.to_vec(), layout, !header.fortran)?
         }
         // Text of no width has no bytes to bound the count by.
-        Element::Other | Element::Unicode(0) | Element::Bytes(0) => return Err(Error::format(path, format!("{name} holds only empty text"))),
+        Element::Other | Element::Unicode(0) | Element::Bytes(0) => {
+            return Err(Error::format(path, format!("{name} holds only empty text")));
+        }
         Element::Unicode(_) => {
             let letter = |code: &[u8]| {
                 let code = [code[0], code[1], code[2], code[3]];
                 let code = if header.big_endian { u32::from_be_bytes(code) } else { u32::from_le_bytes(code) };
                 char::from_u32(code).unwrap_or('\u{fffd}')
             };
-            let text = |item: &[u8]| item.chunks_exact(4).map(letter).collect::<String>().trim_end_matches('\0').to_string();
+            let text =
+                |item: &[u8]| item.chunks_exact(4).map(letter).collect::<String>().trim_end_matches('\0').to_string();
             Array { shape: header.shape, ..Array::text(data.chunks_exact(size).map(text).collect()) }
         }
         Element::Bytes(_) => {

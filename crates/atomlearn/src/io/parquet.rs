@@ -40,7 +40,8 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
         for (feature, &column) in roles.features.iter().enumerate() {
             let name = names[column];
             let Column::Numbers(values) = table.column(column)? else {
-                let why = format!("column `{name}` holds text, not numbers; drop it, or name it with --y if it is the label");
+                let why =
+                    format!("column `{name}` holds text, not numbers; drop it, or name it with --y if it is the label");
                 return Err(Error::format(path, why));
             };
             for (sample, value) in values.into_iter().enumerate() {
@@ -54,7 +55,11 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
         };
         let is_train = match roles.split.map(|column| table.column(column)).transpose()? {
             Some(Column::Numbers(flags)) => Some(
-                flags.iter().enumerate().map(|(i, &v)| assemble::train_flag(path, i, v)).collect::<Result<Vec<bool>>>()?,
+                flags
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &v)| assemble::train_flag(path, i, v))
+                    .collect::<Result<Vec<bool>>>()?,
             ),
             Some(Column::Text(_)) => return Err(Error::format(path, "`is_train` must hold 0 or 1, not text")),
             None => None,
@@ -101,8 +106,10 @@ impl<'a> Table<'a> {
     fn open(path: &'a Path, bytes: Vec<u8>) -> Result<Self> {
         let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| damaged(path, &error))?;
         let metadata = reader.metadata().file_metadata();
-        let rows = usize::try_from(metadata.num_rows()).map_err(|_| Error::format(path, "a negative number of rows"))?;
-        let columns: Vec<Description> = metadata.schema_descr().columns().iter().map(|column| describe(column)).collect();
+        let rows =
+            usize::try_from(metadata.num_rows()).map_err(|_| Error::format(path, "a negative number of rows"))?;
+        let columns: Vec<Description> =
+            metadata.schema_descr().columns().iter().map(|column| describe(column)).collect();
         if columns.is_empty() {
             return Err(Error::format(path, "the table has no columns"));
         }
@@ -113,13 +120,24 @@ impl<'a> Table<'a> {
     fn column(&self, index: usize) -> Result<Column> {
         let description = &self.columns[index];
         if !description.usable {
-            let why = format!("column `{}` is of type {}; convert it to numbers or text", description.name, description.kind);
+            let why =
+                format!("column `{}` is of type {}; convert it to numbers or text", description.name, description.kind);
             return Err(Error::format(self.path, why));
         }
         let (mut numbers, mut text) = (Vec::new(), Vec::new());
         for group in 0..self.reader.num_row_groups() {
             let bad = |error| damaged(self.path, &error);
-            let column = self.reader.get_row_group(group).and_then(|group| group.get_column_reader(index)).map_err(bad)?;
+            let chunk = self.reader.metadata().row_group(group).columns().get(index);
+            // The package asserts this instead of returning an error.
+            let placed = chunk.is_some_and(|chunk| {
+                let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+                start >= 0 && chunk.compressed_size() >= 0
+            });
+            if !placed {
+                return Err(bad(ParquetError::General("a column outside the file".into())));
+            }
+            let column =
+                self.reader.get_row_group(group).and_then(|group| group.get_column_reader(index)).map_err(bad)?;
             let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
             let flag = |&value: &bool| f64::from(u8::from(value));
             let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
@@ -138,7 +156,8 @@ impl<'a> Table<'a> {
         }
         let found = numbers.len().max(text.len());
         if found != self.rows {
-            let why = format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
+            let why =
+                format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
             return Err(Error::format(self.path, why));
         }
         Ok(if text.is_empty() { Column::Numbers(numbers) } else { Column::Text(text) })

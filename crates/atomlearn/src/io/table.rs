@@ -172,12 +172,19 @@ struct Table {
 
 impl Table {
     fn open(path: &Path, bytes: &[u8], y: Option<&str>) -> Result<Self> {
+        if let Err(error) = std::str::from_utf8(bytes) {
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+            return Err(Error::format(path, format!("line {line} is not UTF-8 text; save the table as UTF-8")));
+        }
         let delimiter = delimiter(path, bytes);
         let mut table = Table { header: None, width: 0, delimiter };
         let mut first = StringRecord::new();
         let some = table.reader(bytes).read_record(&mut first).map_err(|error| unreadable(path, &error))?;
         if !some || first.len() < 2 {
-            return Err(Error::format(path, "no table: needs two columns or more, separated by commas, tabs or semicolons"));
+            return Err(Error::format(
+                path,
+                "no table: needs two columns or more, separated by commas, tabs or semicolons",
+            ));
         }
         table.width = first.len();
         table.header = is_header(&first, y).then_some(first);
@@ -238,9 +245,6 @@ fn unreadable(path: &Path, error: &csv::Error) -> Error {
         ErrorKind::UnequalLengths { pos, expected_len, len } => {
             let line = pos.as_ref().map_or(0, csv::Position::line);
             format!("line {line} has {len} cells, the first row {expected_len}; every row needs the same number")
-        }
-        ErrorKind::Utf8 { pos, .. } => {
-            format!("line {} is not UTF-8 text; save the table as UTF-8", pos.as_ref().map_or(0, csv::Position::line))
         }
         _ => error.to_string(),
     };

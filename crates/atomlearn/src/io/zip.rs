@@ -24,17 +24,22 @@ pub(super) struct Member<'a> {
 
 /// Lists the members.
 pub(super) fn members<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Member<'a>>> {
-    let bad = |why: &str| Error::format(path, format!("{why}; the archive is damaged or incomplete, copy or save it again"));
+    let bad =
+        |why: &str| Error::format(path, format!("{why}; the archive is damaged or incomplete, copy or save it again"));
     let end = find_end(bytes).ok_or_else(|| bad("no directory at the end"))?;
     // The end mark, the number of members and their place; larger archives have a second, wider end before it.
     let (mut count, mut at) = (u64::from(u16_at(bytes, end + 10)), u64::from(u32_at(bytes, end + 16)));
     if count == 0xffff || at == 0xffff_ffff {
-        let wide = end.checked_sub(20).filter(|&at| bytes[at..].starts_with(b"PK\x06\x07")).map(|at| u64_at(bytes, at + 8));
-        let wide = wide.and_then(|at| usize::try_from(at).ok()).filter(|&at| at.checked_add(56).is_some_and(|e| e <= bytes.len()));
+        let wide =
+            end.checked_sub(20).filter(|&at| bytes[at..].starts_with(b"PK\x06\x07")).map(|at| u64_at(bytes, at + 8));
+        let wide = wide
+            .and_then(|at| usize::try_from(at).ok())
+            .filter(|&at| at.checked_add(56).is_some_and(|e| e <= bytes.len()));
         let wide = wide.filter(|&at| bytes[at..].starts_with(b"PK\x06\x06")).ok_or_else(|| bad("a wrong directory"))?;
         (count, at) = (u64_at(bytes, wide + 32), u64_at(bytes, wide + 48));
     }
-    let mut rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..end)).ok_or_else(|| bad("a wrong directory"))?;
+    let mut rest =
+        usize::try_from(at).ok().and_then(|at| bytes.get(at..end)).ok_or_else(|| bad("a wrong directory"))?;
     let mut members = Vec::new();
     for _ in 0..count {
         if rest.len() < 46 || !rest.starts_with(ENTRY) {
@@ -95,7 +100,9 @@ impl Member<'_> {
 /// The last end mark; a comment of up to 65535 bytes may follow it.
 fn find_end(bytes: &[u8]) -> Option<usize> {
     let last = bytes.len().checked_sub(END_LENGTH)?;
-    let fits = |&at: &usize| bytes[at..].starts_with(END) && at + END_LENGTH + usize::from(u16_at(bytes, at + 20)) == bytes.len();
+    let fits = |&at: &usize| {
+        bytes[at..].starts_with(END) && at + END_LENGTH + usize::from(u16_at(bytes, at + 20)) == bytes.len()
+    };
     (last.saturating_sub(0xffff)..=last).rev().find(fits)
 }
 
