@@ -280,3 +280,6 @@ impl Clock {
         (self.wall.elapsed().as_secs_f64(), cpu.unwrap_or(0.0))
     }
 }
+
+#[cfg(test)]
+mod tests;
