@@ -18,7 +18,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data or model file, 130 inter
 /// Discriminative dictionary learning: train, test and compare classifiers.
 #[derive(Parser)]
 #[command(name = "atomlearn", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
-#[command(disable_help_subcommand = false, max_term_width = 100)]
+#[command(max_term_width = 100)]
 pub struct Cli {
     /// Flags of every command.
     #[command(flatten)]

@@ -76,9 +76,7 @@ fn code(error: &Error) -> u8 {
 fn hint(error: &Error) -> &'static str {
     match error {
         Error::Unknown { kind: "method", nearest: None, .. } => "; `atomlearn methods` lists them",
-        Error::Unknown { kind: "parameter", nearest: None, .. } => {
-            "; `atomlearn methods KEY` lists those of a method"
-        }
+        Error::Unknown { kind: "parameter", nearest: None, .. } => "; `atomlearn methods KEY` lists those of a method",
         Error::Unknown { kind: "variable", nearest: None, .. } => "; `atomlearn inspect FILE` lists them",
         _ => "",
     }

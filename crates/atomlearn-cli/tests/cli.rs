@@ -12,7 +12,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder of its own, and what a run in it gave.
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_atomlearn");
+
+/// A folder of its own to run in.
 pub struct Place {
     folder: TempDir,
 }
@@ -45,7 +48,7 @@ impl Place {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::cargo_bin("atomlearn").unwrap();
+        let mut command = Command::new(PROGRAM);
         command.current_dir(self.folder.path()).env_remove("NO_COLOR").env("SOURCE_DATE_EPOCH", "1700000000");
         command
     }

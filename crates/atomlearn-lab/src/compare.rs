@@ -138,9 +138,7 @@ impl Plan<'_> {
                 watch.begin(run);
                 let ready = match prepared.take() {
                     Some(ready) => ready,
-                    None => self
-                        .prepare(split)
-                        .map_err(|source| RunError { method: None, split: Some(s), source })?,
+                    None => self.prepare(split).map_err(|source| RunError { method: None, split: Some(s), source })?,
                 };
                 let record = train_and_test(entry, &ready, blank, run, watch).map_err(fault)?;
                 prepared = Some(ready);

@@ -45,9 +45,9 @@ pub struct LabData {
 impl LabData {
     /// Takes what a reader gave; labels are needed, and every value must be finite.
     pub fn new(path: &str, sha256: String, raw: RawData) -> Result<Self> {
-        let labels = raw.labels.ok_or_else(|| {
-            Error::format(path, "the data have no labels; name them with --y NAME or --labels FILE")
-        })?;
+        let labels = raw
+            .labels
+            .ok_or_else(|| Error::format(path, "the data have no labels; name them with --y NAME or --labels FILE"))?;
         if labels.len() != raw.x.ncols() {
             return Err(Error::Shape {
                 what: "labels".into(),

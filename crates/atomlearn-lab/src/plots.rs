@@ -115,7 +115,8 @@ pub fn scatter(comparison: &Comparison) -> Scatter {
             left: x > 0.75 * WIDTH,
         }
     };
-    let decades = (xs.0.floor() as i32 - 1..=xs.1.ceil() as i32).flat_map(|e| [1.0, 2.0, 5.0].map(|k| k * 10f64.powi(e)));
+    let decades =
+        (xs.0.floor() as i32 - 1..=xs.1.ceil() as i32).flat_map(|e| [1.0, 2.0, 5.0].map(|k| k * 10f64.powi(e)));
     let in_range = |t: &f64| (xs.0..=xs.1).contains(&t.log10());
     let x_tick = |t: f64| Tick { at: scale(t.log10(), xs, (0.0, WIDTH)), label: format!("{t}") };
     let y_tick = |v: f64| Tick { at: scale(v, ys, (HEIGHT, 0.0)), label: format!("{}", (v * 100.0).round() / 100.0) };

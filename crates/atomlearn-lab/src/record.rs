@@ -98,8 +98,7 @@ pub fn key(method: &str, params: &Values, prep: &str, split_sha256: &str, data_s
 /// Appends one record as one line.
 pub fn append(path: &Path, record: &Record) -> Result<()> {
     let line = serde_json::to_string(record).map_err(|e| Error::format(path, e.to_string()))? + "\n";
-    let mut file =
-        std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
     file.write_all(line.as_bytes()).map_err(Error::io(path))
 }
 

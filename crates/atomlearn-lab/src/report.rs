@@ -6,6 +6,7 @@ use crate::results::{Comparison, MethodResult, comparisons};
 use crate::statistics::mean;
 use crate::tables::{caption, is_best, latex, p_value, percent, seconds};
 use atomlearn::{Error, Result};
+use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -61,7 +62,9 @@ pub fn page(records: &[Record]) -> Result<String> {
     environment.add_template("plots.html", PLOTS).map_err(wrong)?;
     environment.add_template("page.html", PAGE).map_err(wrong)?;
     let template = environment.get_template("page.html").map_err(wrong)?;
-    template.render(context! { sections, version => env!("CARGO_PKG_VERSION") }).map_err(wrong)
+    template
+        .render(context! { sections => Value::from(Serde(&sections)), version => env!("CARGO_PKG_VERSION") })
+        .map_err(wrong)
 }
 
 fn section(id: usize, comparison: &Comparison) -> Section {

@@ -7,6 +7,7 @@ use crate::record::{Protocol, Record};
 use crate::statistics::{corrected_resampled_t, interval95, mcnemar, mean, std};
 use atomlearn::registry::Values;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Schema of [`Comparison`].
 pub const SCHEMA: &str = "atomlearn.compare/1";
@@ -101,11 +102,15 @@ pub struct Warning {
     pub text: String,
 }
 
-/// One comparison for every set of data, preprocessing and splits among the records, in order of appearance.
+/// One comparison for every set of data, preprocessing and training size among the records, in order of appearance.
+///
+/// Records of a shorter and of a longer experiment on the same data thus count as one.
 pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
-    let same = |a: &Record, b: &Record| {
-        (&a.data.sha256, &a.protocol, &a.classes) == (&b.data.sha256, &b.protocol, &b.classes)
+    let kind = |record: &Record| {
+        let protocol = &record.protocol;
+        (record.data.sha256.clone(), protocol.prep.clone(), protocol.train_per_class, record.classes.clone())
     };
+    let same = |a: &Record, b: &Record| kind(a) == kind(b);
     let mut groups: Vec<Vec<&Record>> = Vec::new();
     for record in records {
         match groups.iter_mut().find(|group| same(group[0], record)) {
@@ -127,7 +132,9 @@ fn comparison(records: &[&Record]) -> Comparison {
             None => series.push(vec![record]),
         }
     }
-    series.iter_mut().for_each(|series| series.sort_by_key(|record| record.split));
+    series.iter_mut().for_each(|series| series.sort_by_key(|record| (record.split, &record.split_sha256)));
+    let splits: BTreeSet<&str> = records.iter().map(|record| record.split_sha256.as_str()).collect();
+    let one_seed = records.iter().all(|record| record.protocol.seed == first.protocol.seed);
     let pairs: Vec<(usize, MethodResult)> = series
         .iter()
         .enumerate()
@@ -142,7 +149,11 @@ fn comparison(records: &[&Record]) -> Comparison {
     Comparison {
         schema: SCHEMA,
         data: first.data.clone(),
-        protocol: first.protocol.clone(),
+        protocol: Protocol {
+            repeats: splits.len(),
+            seed: first.protocol.seed.filter(|_| one_seed),
+            ..first.protocol.clone()
+        },
         results: pairs.into_iter().map(|(_, result)| result).collect(),
         tests,
         classes: first.classes.clone(),
@@ -186,9 +197,7 @@ fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult)) -> 
     let mut shared = Vec::new();
     for record in a.0 {
         let partner = b.0.iter().find(|other| other.split_sha256 == record.split_sha256);
-        let outcomes = partner.and_then(|other| {
-            Some((outcome_of(record, &a.1.rule)?, outcome_of(other, &b.1.rule)?))
-        });
+        let outcomes = partner.and_then(|other| Some((outcome_of(record, &a.1.rule)?, outcome_of(other, &b.1.rule)?)));
         shared.extend(outcomes.map(|(oa, ob)| (record, oa, ob)));
     }
     let accuracies_a: Vec<f64> = shared.iter().map(|(_, outcome, _)| outcome.accuracy).collect();
@@ -229,11 +238,9 @@ fn warnings(records: &[&Record]) -> Vec<Warning> {
             match all.iter_mut().find(|known| known.method == record.method && known.text == *text) {
                 Some(known) if known.splits.contains(&record.split) => {}
                 Some(known) => known.splits.push(record.split),
-                None => all.push(Warning {
-                    method: record.method.clone(),
-                    splits: vec![record.split],
-                    text: text.clone(),
-                }),
+                None => {
+                    all.push(Warning { method: record.method.clone(), splits: vec![record.split], text: text.clone() })
+                }
             }
         }
     }

@@ -25,7 +25,15 @@ pub fn percent(value: f64) -> String {
 
 /// Seconds to three significant digits, and no finer than a tenth of a millisecond.
 pub fn seconds(value: f64) -> String {
-    let digits = if value < 0.1 { 4 } else if value < 1.0 { 3 } else if value < 10.0 { 2 } else { 1 };
+    let digits = if value < 0.1 {
+        4
+    } else if value < 1.0 {
+        3
+    } else if value < 10.0 {
+        2
+    } else {
+        1
+    };
     format!("{value:.digits$}")
 }
 
@@ -89,7 +97,8 @@ pub fn plain_table(width: u16, color: bool) -> Table {
 /// What a reader must know to read the table, in one or two lines.
 pub fn caption(comparison: &Comparison) -> String {
     let (data, protocol) = (&comparison.data, &comparison.protocol);
-    let per_class = protocol.train_per_class.map_or("given training samples".into(), |n| format!("{n} training samples per class"));
+    let per_class =
+        protocol.train_per_class.map_or("given training samples".into(), |n| format!("{n} training samples per class"));
     let splits = if protocol.repeats == 1 { "1 split".into() } else { format!("{} splits", protocol.repeats) };
     let seed = protocol.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
     format!(

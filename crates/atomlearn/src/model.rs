@@ -36,12 +36,7 @@ impl Model {
     }
 
     /// Puts together what was trained step by step.
-    pub fn new(
-        method: &'static Method,
-        params: Values,
-        prep: Prep,
-        classifier: Box<dyn Classifier>,
-    ) -> Result<Self> {
+    pub fn new(method: &'static Method, params: Values, prep: Prep, classifier: Box<dyn Classifier>) -> Result<Self> {
         let n_out = prep.n_out()?;
         if classifier.n_features() != n_out {
             return Err(Error::Shape {

@@ -130,7 +130,8 @@ pub fn run_plan(
     drop(watch);
     let records = records?;
     for warning in first(&records)?.warnings {
-        let times = if warning.splits.len() > 1 { format!(" (on {} splits)", warning.splits.len()) } else { String::new() };
+        let times =
+            if warning.splits.len() > 1 { format!(" (on {} splits)", warning.splits.len()) } else { String::new() };
         console.warn(&format!("{}: {}{times}", warning.method, warning.text));
     }
     Ok(records)

@@ -116,9 +116,8 @@ fn class_text(counts: &[(String, usize)]) -> String {
 
 fn data_json(path: &Path, variables: &[Variable], raw: &RawData) -> Result<Value, Failure> {
     let (low, high, not_finite) = values(raw);
-    let counts = class_counts(raw).map(|counts| {
-        counts.into_iter().map(|(class, n)| json!({"class": class, "samples": n})).collect::<Vec<_>>()
-    });
+    let counts = class_counts(raw)
+        .map(|counts| counts.into_iter().map(|(class, n)| json!({"class": class, "samples": n})).collect::<Vec<_>>());
     Ok(json!({
         "schema": "atomlearn.inspect/1", "kind": "data", "path": path.display().to_string(), "sha256": digest(path)?,
         "variables": variables, "samples": raw.x.ncols(), "features": raw.x.nrows(),

@@ -1,6 +1,6 @@
 //! What works.
 
-use crate::{Place, read, table};
+use crate::{PROGRAM, Place, read, table};
 use serde_json::Value;
 
 #[test]
@@ -119,8 +119,10 @@ fn compare_follows_the_contract() {
     assert!(String::from_utf8(read(&place.path("r.html"))).unwrap().contains("Glossary"));
 
     // The same from the split file, from records alone, and the page again.
-    let accuracies = |value: &Value| value["results"].as_array().unwrap().iter().map(|r| r["accuracy"].clone()).collect();
-    let again: Vec<Value> = accuracies(&place.json("compare data.csv --methods all --splits s.json --set crc.kappa=0.1 --json"));
+    let accuracies =
+        |value: &Value| value["results"].as_array().unwrap().iter().map(|r| r["accuracy"].clone()).collect();
+    let again: Vec<Value> =
+        accuracies(&place.json("compare data.csv --methods all --splits s.json --set crc.kappa=0.1 --json"));
     assert_eq!(again, accuracies(&result) as Vec<Value>);
     place.refuses(&format!("{line} --records runs.jsonl"), 2, &["exists already", "--resume"]);
     let before = read(&place.path("runs.jsonl"));
@@ -142,7 +144,8 @@ fn the_number_of_threads_changes_no_bit() {
     for method in methods["methods"].as_array().unwrap() {
         let key = method["key"].as_str().unwrap();
         for threads in [1, 2] {
-            place.ok(&format!("train data.csv --method {key} --prep pca:3,unit -o {threads}.model --threads {threads}"));
+            place
+                .ok(&format!("train data.csv --method {key} --prep pca:3,unit -o {threads}.model --threads {threads}"));
             place.ok(&format!("predict {threads}.model data.csv --scores -o {threads}.csv --threads {threads}"));
         }
         assert_eq!(read(&place.path("1.model")), read(&place.path("2.model")), "{key}");
@@ -159,9 +162,8 @@ fn awkward_but_valid_data_are_learned() {
     let doubled: Vec<String> = lines.iter().chain(&lines[1..]).cloned().collect();
     place.write("data.csv", doubled.iter().enumerate().map(constant).collect::<Vec<_>>().join("\n"));
     for prep in ["unit", "standard", "pca:98%,unit"] {
-        let compared = place.json(&format!(
-            "compare data.csv --methods all --train-per-class 8 --repeats 2 --prep {prep} --json"
-        ));
+        let compared =
+            place.json(&format!("compare data.csv --methods all --train-per-class 8 --repeats 2 --prep {prep} --json"));
         for result in compared["results"].as_array().unwrap() {
             assert!(result["mean"].as_f64().unwrap() > 0.3, "{prep}: {}", result["method"]);
         }
@@ -205,4 +207,31 @@ fn demo_runs_every_method_and_writes_the_page() {
     let methods = place.json("methods --json")["methods"].as_array().unwrap().len();
     assert!(result["results"].as_array().unwrap().len() >= methods);
     assert_eq!(place.files(), ["atomlearn-report.html"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_usable_records() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    place.write("data.csv", table(30));
+    let line = "compare data.csv --methods all --train-per-class 20 --seed 3 --records runs.jsonl --repeats";
+    let mut child = Command::new(PROGRAM)
+        .args(format!("{line} 5000").split_whitespace())
+        .current_dir(place.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let records = place.path("runs.jsonl");
+    while std::fs::metadata(&records).map_or(0, |meta| meta.len()) == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let done = read(&records).iter().filter(|byte| **byte == b'\n').count();
+    assert!(done >= 1);
+    place.ok("report runs.jsonl -o page.html");
+    place.ok(&format!("{line} 1 --resume"));
 }
