@@ -2,7 +2,7 @@
 
 use crate::results::{Comparison, MethodResult};
 use crate::statistics::mean;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use std::fmt::Write;
 
 /// One line of the table, as text.
@@ -83,7 +83,7 @@ fn styled(text: &str, bold: bool) -> Cell {
 /// An empty table in the toolkit's style, for front ends that print other things.
 pub fn plain_table(width: u16, color: bool) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(width);
     if color {

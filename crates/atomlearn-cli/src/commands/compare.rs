@@ -139,7 +139,7 @@ pub fn run_plan(
 
 /// Table, tests and how to read them.
 pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Failure> {
-    let mut text = format!("{}\n", tables::caption(comparison));
+    let mut text = format!("{}\n", tables::caption(comparison).replacen("; ", "\n", 1));
     text += &tables::terminal(comparison, console.width(), console.color);
     let tests = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {

@@ -43,7 +43,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let model = Model::load(&args.model)?;
     let rule = chosen_rule(&model, args.rule.as_deref())?;
-    let source = args.reading.read(&args.data)?;
+    let source = args.reading.read_for(&args.data, model.prep().n_features())?;
     let scores = scores_of(&model, source.raw.x.as_ref(), rule).map_err(|e| in_data(e, &source.name))?;
     let best = best_class(scores.as_ref());
     let labels: Vec<&str> = best.iter().map(|&c| model.classes()[c].as_str()).collect();

@@ -20,8 +20,9 @@ fn bad_data() {
     with("a,b,label\n", 3, &["data.csv"]);
     with("a,b,label\n1,2,x\n2,3,x\n", 3, &["only one class (`x`)"]);
     with("a,b,label\n1,2,x\n2,y\n", 3, &["data.csv"]);
-    with("a,b\n1,2\n2,3\n", 3, &["no labels", "--y"]);
     place.write("data.csv", &good);
+    place.write("plain.csv", "a,b\n1,2\n2,3\n");
+    place.refuses("train plain.csv --y none --method crc -o out.model", 3, &["plain.csv", "no labels", "--y"]);
     place.write("labels.txt", "x\ny\n");
     place.refuses(&format!("{TRAIN} --labels labels.txt --y none"), 3, &["12", "2"]);
     place.refuses("train no-such.mat --method crc -o out.model", 3, &["no-such.mat"]);
@@ -84,8 +85,9 @@ fn bad_models() {
     place.refuses("predict bad.model data.csv -o out.csv", 3, &["bad.model"]);
     place.refuses("predict missing.model data.csv -o out.csv", 3, &["missing.model"]);
 
-    place.write("wide.csv", "a,b,c,d,e\n1,2,3,4,5\n");
+    place.write("wide.csv", "a,b,c,d,e,f\n1,2,3,4,5,6\n");
     place.refuses("predict good.model wide.csv -o out.csv", 3, &["wide.csv", "4, as in training", "found 5"]);
+    place.refuses("evaluate good.model wide.csv", 3, &["wide.csv"]);
     place.write("nan.csv", "a,b,c,d\n1,2,3,4\n1,nan,3,4\n");
     place.refuses("predict good.model nan.csv -o out.csv", 3, &["sample 1, feature 1", "NaN"]);
     place.write("other.csv", "a,b,c,d,label\n1,2,3,4,dog\n");
