@@ -2,6 +2,7 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
+use atomlearn_lab::tables::plain_table;
 use clap::ColorChoice;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -82,6 +83,16 @@ impl Console {
     /// True if progress bars make sense.
     pub fn bars(&self) -> bool {
         !self.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Names and values below each other; long values are wrapped beside their names.
+    pub fn facts(&self, facts: &[(&str, String)]) -> String {
+        let mut table = plain_table(self.width(), self.color);
+        table.load_style(comfy_table::presets::NOTHING);
+        facts.iter().for_each(|(name, value)| {
+            table.add_row([name, value.as_str()]);
+        });
+        table.to_string().lines().map(|line| line.trim_end().to_string() + "\n").collect()
     }
 
     /// Width for tables.

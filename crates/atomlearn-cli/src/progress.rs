@@ -45,7 +45,7 @@ impl<'a> TrainWatch<'a> {
     /// Begins to watch.
     pub fn new(console: &Console, what: &str, checkpoint: Option<&'a mut Checkpoint<'a>>) -> Self {
         let bar = if console.bars() {
-            bar("{prefix} [{bar:24}] {pos}/{len} iterations, {elapsed} (left {eta})  {msg}")
+            bar("{prefix} [{bar:24}] {pos}/{len} iterations, {elapsed} (left {eta})  {wide_msg}")
         } else {
             ProgressBar::hidden()
         };
@@ -100,8 +100,8 @@ impl CompareWatch {
     pub fn new(console: &Console) -> Self {
         let (runs, iterations) = if console.bars() {
             let bars = MultiProgress::new();
-            let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (left {eta})  {msg}"));
-            let iterations = bars.add(bar("  {prefix:28} {pos}/{len} iterations  {msg}"));
+            let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (left {eta})  {wide_msg}"));
+            let iterations = bars.add(bar("  {prefix:28} {pos}/{len} iterations  {wide_msg}"));
             runs.enable_steady_tick(Duration::from_millis(200));
             (runs, iterations)
         } else {

@@ -172,9 +172,14 @@ pub fn tests_against_best(comparison: &Comparison) -> Vec<String> {
             (false, true) => (a, -test.difference),
             _ => return None,
         };
-        Some(format!("{best} over {other}: {:+.2} points, p = {}", 100.0 * difference, p_value(test.p)))
+        Some(format!("{best} over {other}: {:+.2} points, p {}", 100.0 * difference, p_equals(test.p)))
     };
     comparison.tests.iter().filter_map(line).collect()
+}
+
+fn p_equals(p: f64) -> String {
+    let text = p_value(p);
+    if text.starts_with('<') { text } else { format!("= {text}") }
 }
 
 /// A p-value as people write it.

@@ -144,7 +144,7 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     let tests = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {
         let name = if test.test == "mcnemar" { "McNemar's exact test" } else { "corrected resampled t-test" };
-        text += &format!("\n* best; {name} against it, p-values not corrected for their number:\n");
+        text += &format!("\n* best; {name} against it (each p-value stands alone):\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
     }
     console.print(&text)

@@ -51,7 +51,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if console.json {
         return console.print_json(&as_json(args, &model, &data, part, &truth, &accuracies, &confusion));
     }
-    let mut text = format!("{} on {} ({part}, {} samples)\n", model.method().key, data.info.path, truth.len());
+    let mut text = format!("{} on {}, {part}: {} samples\n", model.method().key, data.info.path, truth.len());
     for (name, value) in &accuracies {
         let in_use = if accuracies.len() > 1 && *name == rule { "  (the rule in use)" } else { "" };
         text += &format!("accuracy, rule {name}: {} %{in_use}\n", percent(*value));
@@ -64,7 +64,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 fn test_part(data: &LabData) -> (Vec<usize>, &'static str) {
     match &data.is_train {
         Some(flags) => ((0..flags.len()).filter(|&i| !flags[i]).collect(), "test part"),
-        None => ((0..data.targets.len()).collect(), "all samples"),
+        None => ((0..data.targets.len()).collect(), "all of it"),
     }
 }
 

@@ -82,25 +82,26 @@ fn values(raw: &RawData) -> (f64, f64, usize) {
 }
 
 fn data_text(path: &Path, raw: &RawData, console: &Console) -> Result<String, Failure> {
-    let mut text = format!("samples    {}\nfeatures   {}\n", raw.x.ncols(), raw.x.nrows());
     let (low, high, not_finite) = values(raw);
-    text += &format!("values     {low} to {high}\n");
+    let mut facts = vec![
+        ("samples", raw.x.ncols().to_string()),
+        ("features", raw.x.nrows().to_string()),
+        ("values", format!("{low} to {high}")),
+    ];
     if let Some(shape) = raw.image_shape {
-        text += &format!("images     {} x {} pixels (rows x columns)\n", shape.rows, shape.cols);
+        facts.push(("images", format!("{} x {} pixels (rows x columns)", shape.rows, shape.cols)));
     }
     if let Some(flags) = &raw.is_train {
         let train = flags.iter().filter(|flag| **flag).count();
-        text += &format!("split      {train} training and {} test samples (is_train)\n", flags.len() - train);
+        facts.push(("split", format!("{train} training and {} test samples (is_train)", flags.len() - train)));
     }
-    match class_counts(raw) {
-        None => text += "labels     none found; name them with --y NAME or --labels FILE\n",
-        Some(counts) => text += &class_text(&counts),
-    }
-    text += &format!("sha256     {}", digest(path)?);
+    let none = || "none found; name them with --y NAME or --labels FILE".to_string();
+    facts.push(("classes", class_counts(raw).map_or_else(none, |counts| class_text(&counts))));
+    facts.push(("sha256", digest(path)?));
     if not_finite > 0 {
         console.warn(&format!("{not_finite} values are not finite; training will refuse them"));
     }
-    Ok(text)
+    Ok(console.facts(&facts))
 }
 
 fn class_text(counts: &[(String, usize)]) -> String {
@@ -111,7 +112,7 @@ fn class_text(counts: &[(String, usize)]) -> String {
     if counts.len() > MOST {
         list.push(format!("... and {} more", counts.len() - MOST));
     }
-    format!("classes    {}, of {least} to {most} samples: {}\n", counts.len(), list.join(", "))
+    format!("{}, of {least} to {most} samples: {}", counts.len(), list.join(", "))
 }
 
 fn data_json(path: &Path, variables: &[Variable], raw: &RawData) -> Result<Value, Failure> {
@@ -141,19 +142,34 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
             "info": model.info,
         }));
     }
-    let mut text = format!("model      {}: {}\n", model.method().key, model.method().title);
-    text += &format!("features   {}\nprep       {}\n", model.prep().n_features(), model.prep().spec());
     let classes = model.classes();
     let shown: Vec<&str> = classes.iter().take(12).map(String::as_str).collect();
     let more = if classes.len() > 12 { ", ..." } else { "" };
-    text += &format!("classes    {}: {}{more}\n", classes.len(), shown.join(", "));
-    text += &format!("rules      {} (in use: {})\n", model.classifier().rules().join(", "), model.classifier().rule());
-    let params = model.params().iter().map(|(name, value)| format!("{name}={}", value_text(value)));
-    text += &format!("params     {}\n", params.collect::<Vec<_>>().join(" "));
-    let parts = parts.iter().map(|(name, [rows, cols])| format!("{name} {rows} x {cols}"));
-    text += &format!("parts      {}\n", parts.collect::<Vec<_>>().join(", "));
-    for (name, value) in &model.info {
-        text += &format!("{name:10} {}\n", value_text(value));
+    let params: Vec<String> =
+        model.params().iter().map(|(name, value)| format!("{name}={}", value_text(value))).collect();
+    let parts: Vec<String> = parts.iter().map(|(name, [rows, cols])| format!("{name} {rows} x {cols}")).collect();
+    let rules = format!("{} (in use: {})", model.classifier().rules().join(", "), model.classifier().rule());
+    let mut facts = vec![
+        ("model", format!("{}: {}", model.method().key, model.method().title)),
+        ("features", model.prep().n_features().to_string()),
+        ("prep", model.prep().spec().to_string()),
+        ("classes", format!("{}: {}{more}", classes.len(), shown.join(", "))),
+        ("rules", rules),
+        ("params", params.join(" ")),
+        ("parts", parts.join(", ")),
+    ];
+    facts.extend(model.info.iter().map(|(name, value)| (name.as_str(), info_text(value))));
+    console.print(&console.facts(&facts))
+}
+
+/// A note of a model in words.
+fn info_text(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name} {}", value_text(value)));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join("; "),
+        other => value_text(other),
     }
-    console.print(&text)
 }

@@ -67,7 +67,7 @@ fn train_predict_evaluate_inspect() {
     assert_eq!((&result["accuracy"], &result["part"]), (&Value::from(1.0), &Value::from("all")));
     assert_eq!(result["confusion"][0][0], 8);
     let text = place.ok("evaluate crc.model data.csv");
-    assert!(text.contains("all samples") && text.contains("Confusion matrix"), "{text}");
+    assert!(text.contains("all of it: 24 samples") && text.contains("Confusion matrix"), "{text}");
 
     let model = place.json("inspect crc.model --json");
     assert_eq!((&model["kind"], &model["params"]["kappa"]), (&Value::from("model"), &Value::from(0.01)));
