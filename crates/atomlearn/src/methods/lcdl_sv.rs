@@ -20,7 +20,7 @@
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::graph::{Affinity, AtomGraph};
 use crate::linalg::{Spd, column_norms, gram, mul, mul_add, outer_gram, qr, relative_change};
-use crate::method::sizes_row;
+use crate::method::{best_class, sizes_row};
 use crate::params::{Domain, params};
 use crate::score::RidgeResiduals;
 use crate::svm::{self, Svm};
@@ -34,6 +34,8 @@ const USUAL_ATOMS: usize = 10;
 /// Above this condition number the code matrix gets [`SAFE_RIDGE`] added to its Laplacian.
 const WORST_CONDITION: f64 = 1e10;
 const SAFE_RIDGE: f64 = 1e-3;
+/// Loss of training accuracy from training codes to test codes that marks an SVM as lagging behind its dictionary.
+const LAGGING: f64 = 0.01;
 
 /// Which of the three decision rules is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +104,9 @@ params! {
         affinity: Affinity = Affinity::Squared, Domain::OneOf(&["squared", "unsquared"]);
         /// Multiple of the identity added to the Laplacian; `auto` is 0, or 1e-3 with a warning where it is needed.
         laplacian_ridge: Option<f64> = None, Domain::Auto(&Domain::NonNegative);
-        /// Fit the final SVM on the codes that test samples get, rather than on the last training codes.
-        refit_svm: bool = false, Domain::Flag;
+        /// Fit the final SVM on the codes that test samples get, rather than on the last training codes. `auto` does so,
+        /// with a warning, where the two disagree so much that the lagging SVM misjudges the training samples.
+        refit_svm: Option<bool> = None, Domain::Auto(&Domain::Flag);
         /// Flip the signs of the starting directions at random, to study how much they matter; `auto` does not.
         sign_seed: Option<u64> = None, Domain::Auto(&Domain::AtLeast(0));
     }
@@ -168,10 +171,14 @@ impl LcdlSv {
         let mut scores = Mat::zeros(n_classes, x.ncols());
         let mut ridge = self.laplacian_ridge;
 
-        let finish = |d: &Mat<f64>, svm: &Svm, refit: bool| self.finish(train, d, blocks, svm, refit);
-        let first = Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, true)?))), ..Step::start(self.max_iter) };
+        let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
+            let model = self.model(train.classes().to_vec(), d.clone(), blocks, svm.clone())?;
+            self.refit(model, train, fitted, watch)
+        };
+        let first =
+            Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter) };
         if watch.step(&first).is_break() || self.max_iter == 0 {
-            return finish(&d, &svm, true);
+            return finish(&d, &svm, &scores, watch);
         }
         for iter in 1..=self.max_iter {
             let atom_gram = gram(d.as_ref());
@@ -198,13 +205,13 @@ impl LcdlSv {
                 objective: Some(terms.iter().map(|(_, value)| value).sum()),
                 terms: &terms,
                 change: Some(change),
-                model: Some(&|| Ok(Box::new(finish(&d, &svm, self.refit_svm)?))),
+                model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))),
             };
             if watch.step(&report).is_break() || change <= self.tol {
                 break;
             }
         }
-        finish(&d, &svm, self.refit_svm)
+        finish(&d, &svm, &scores, watch)
     }
 
     /// `A = D^T D + lambda1 (L + ridge I)`, factored. Singular as soon as the graph has more components than the
@@ -333,17 +340,39 @@ impl LcdlSv {
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.
     fn support_vector_term(&self, svm: &Svm, scores: &Mat<f64>, targets: &[usize]) -> f64 {
-        let biased = Mat::from_fn(scores.nrows(), scores.ncols(), |c, i| scores[(c, i)] + svm.bias[c]);
-        let (norms, losses) = svm.objective_terms(biased.as_ref(), targets);
+        let (norms, losses) = svm.objective_terms(with_bias(scores, svm).as_ref(), targets);
         2.0 * self.lambda2 * (norms + self.theta * losses)
     }
 
-    /// The model of a dictionary and its classifiers; `refit` fits the classifiers to test codes of the training data.
-    fn finish(&self, train: &Dataset, d: &Mat<f64>, blocks: &Blocks, svm: &Svm, refit: bool) -> Result<LcdlSvModel> {
-        let mut model = self.model(train.classes().to_vec(), d.clone(), blocks, svm.clone())?;
+    /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
+    /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
+    /// `fitted` are its `U^T z` on the codes it was fitted to.
+    fn refit(
+        &self,
+        mut model: LcdlSvModel,
+        train: &Dataset,
+        fitted: &Mat<f64>,
+        watch: &mut dyn Observer,
+    ) -> Result<LcdlSvModel> {
+        let targets = train.targets();
+        let codes = mul(model.coder.map(), train.x());
+        let never_fitted = model.svm.weights.norm_max() == 0.0;
+        let refit = never_fitted || self.refit_svm.unwrap_or_else(|| {
+            let on_fitted = accuracy(with_bias(fitted, &model.svm).as_ref(), &targets);
+            let on_test = accuracy(model.svm.scores(codes.as_ref()).as_ref(), &targets);
+            let lagging = on_test < on_fitted - LAGGING;
+            if lagging {
+                watch.warn(&format!(
+                    "LCDL-SV: the dictionary moved away from its SVM in the last iteration (training accuracy {:.1} % on \
+                     training codes, {:.1} % on test codes); the SVM is refitted (set refit_svm to silence this)",
+                    100.0 * on_fitted,
+                    100.0 * on_test,
+                ));
+            }
+            lagging
+        });
         if refit {
-            let codes = mul(model.coder.map(), train.x());
-            let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), train.n_classes(), 1.0 / self.theta, None)?;
+            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, None)?;
             (model.bias, model.svm) = (svm.bias_row(), svm);
         }
         Ok(model)
@@ -354,6 +383,17 @@ impl LcdlSv {
         let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
         Ok(LcdlSvModel { classes, sizes, bias, svm, coder, eta2: self.eta2, rule: self.rule, dictionary })
     }
+}
+
+/// `U^T z + b` from `U^T z`.
+fn with_bias(scores: &Mat<f64>, svm: &Svm) -> Mat<f64> {
+    Mat::from_fn(scores.nrows(), scores.ncols(), |c, i| scores[(c, i)] + svm.bias[c])
+}
+
+/// Share of samples whose largest score is that of their class.
+fn accuracy(scores: MatRef<'_, f64>, targets: &[usize]) -> f64 {
+    let right = best_class(scores).iter().zip(targets).filter(|(found, target)| found == target).count();
+    right as f64 / targets.len() as f64
 }
 
 /// Codes `Z = q y` after the dictionary step, with the dictionary that made them.

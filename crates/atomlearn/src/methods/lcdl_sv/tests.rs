@@ -3,7 +3,7 @@ use crate::observe::Trace;
 use crate::synth;
 
 fn params() -> LcdlSv {
-    LcdlSv { atoms_per_class: Some(4), lambda2: 1e-4, ..LcdlSv::default() }
+    LcdlSv { atoms_per_class: Some(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default() }
 }
 
 fn accuracy(model: &LcdlSvModel, data: &Dataset) -> f64 {
@@ -90,7 +90,7 @@ fn extensions_do_what_they_say() {
     let ball = LcdlSv { atom_norm: AtomNorm::Ball, ..params() }.fit(&train, &mut ()).unwrap();
     assert!(column_norms(ball.dictionary.as_ref()).iter().all(|n| *n < 1.0 + 1e-9));
     let plain = params().fit(&train, &mut ()).unwrap();
-    let refit = LcdlSv { refit_svm: true, ..params() }.fit(&train, &mut ()).unwrap();
+    let refit = LcdlSv { refit_svm: Some(true), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(plain.dictionary, refit.dictionary);
     assert!((&plain.svm.weights - &refit.svm.weights).norm_max() > 1e-6);
     let converged = LcdlSv { active_set: ActiveSet::Converged, lambda2: 0.05, ..params() };
