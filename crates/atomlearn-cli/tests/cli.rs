@@ -1,5 +1,5 @@
 //! The program as its users see it: outputs, exit codes, messages, files.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::new_without_default, missing_docs)]
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
