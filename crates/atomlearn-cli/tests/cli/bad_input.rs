@@ -23,8 +23,8 @@ fn bad_data() {
     place.write("data.csv", &good);
     place.write("plain.csv", "a,b\n1,2\n2,3\n");
     place.refuses("train plain.csv --y none --method crc -o out.model", 3, &["plain.csv", "no labels", "--y"]);
-    place.write("labels.txt", "x\ny\n");
-    place.refuses(&format!("{TRAIN} --labels labels.txt --y none"), 3, &["12", "2"]);
+    place.write("labels.txt", "x\ny\nx\n");
+    place.refuses("train plain.csv --labels labels.txt --method crc -o out.model", 3, &["labels", "2", "found 3"]);
     place.refuses("train no-such.mat --method crc -o out.model", 3, &["no-such.mat"]);
     place.write("data.xyz", "hello");
     place.refuses("train data.xyz --method crc -o out.model", 3, &["data.xyz", ".mat"]);
