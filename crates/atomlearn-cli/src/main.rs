@@ -1,1 +1,46 @@
-fn main() {}
+//! `atomlearn`: discriminative dictionary learning on the command line.
+
+mod args;
+mod commands;
+mod console;
+mod data;
+mod failure;
+mod interrupt;
+mod progress;
+mod settings;
+
+use args::{Cli, Command};
+use console::Console;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse_or_exit();
+    let console = Console::new(&cli.global);
+    match run(cli, &console) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&console),
+    }
+}
+
+fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
+    interrupt::install()?;
+    start_threads(cli.global.threads)?;
+    match cli.command {
+        Command::Demo(args) => commands::demo::run(&args, console),
+        Command::Methods(args) => commands::methods::run(&args, console),
+        Command::Inspect(args) => commands::inspect::run(&args, console),
+        Command::Train(args) => commands::train::run(&args, console),
+        Command::Predict(args) => commands::predict::run(&args, console),
+        Command::Evaluate(args) => commands::evaluate::run(&args, console),
+        Command::Compare(args) => commands::compare::run(&args, console),
+        Command::Report(args) => commands::report::run(&args, console),
+        Command::Completions(args) => commands::completions::run(&args, console),
+    }
+}
+
+/// Builds the one pool of threads that everything uses.
+fn start_threads(threads: Option<usize>) -> Result<(), Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+    pool.build_global().map_err(|e| Failure::failed(format!("cannot start threads: {e}")))
+}

@@ -1,1 +1,19 @@
-pub fn f() {}
+//! Experiments: protocols, records, statistics, tables and the report page.
+//!
+//! An experiment is a [`compare::Plan`]: labelled data, splits, preprocessing and methods. Running it gives one
+//! [`record::Record`] per method and split; everything else ([`results::Comparison`], tables, the page) is a pure
+//! function of those records, so that no two outputs can disagree.
+//!
+//! Nothing here prints; a front end watches through [`compare::Watch`].
+
+pub mod compare;
+pub mod confusion;
+pub mod data;
+pub mod plots;
+pub mod provenance;
+pub mod record;
+pub mod report;
+pub mod results;
+pub mod splits;
+pub mod statistics;
+pub mod tables;

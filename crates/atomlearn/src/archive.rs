@@ -2,7 +2,7 @@
 //!
 //! A matrix is stored as little-endian f64, column after column, with the shape `[columns, rows]`: readers in other
 //! languages see one atom (or one class) per row. The header carries a digest of everything else, so a file that was
-//! cut short or altered is refused. A file holds no code; loading one from a stranger is safe.
+//! cut short or altered is refused. The same content always gives the same bytes. A file holds no code; loading one from a stranger is safe.
 
 use crate::file::write_atomically;
 use crate::{Error, Result};
@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 const HEADER: &str = "atomlearn";
-const DIGEST: &str = "sha256";
+/// How the stored header begins; the digest follows. One entry holds both, as the container orders entries at random.
+const DIGEST: &str = "{\"sha256\":\"";
+const DIGEST_LEN: usize = 64;
 
 /// Header and matrices as read from a file.
 pub type Content = (Map<String, Value>, HashMap<String, Mat<f64>>);
@@ -27,7 +29,9 @@ pub fn write(path: &Path, header: &Map<String, Value>, parts: &[(String, MatRef<
         .map(|(name, matrix)| (name.as_str(), (vec![matrix.ncols(), matrix.nrows()], bytes(*matrix))))
         .collect();
     let digest = digest(&header, stored.iter().map(|(&name, (shape, data))| (name, shape.as_slice(), data.as_slice())));
-    let metadata = HashMap::from([(HEADER.to_string(), header), (DIGEST.to_string(), digest)]);
+    let comma = if header == "{}" { "" } else { "," };
+    let stored_header = format!("{DIGEST}{digest}\"{comma}{}", &header[1..]);
+    let metadata = HashMap::from([(HEADER.to_string(), stored_header)]);
     let views = stored
         .iter()
         .map(|(&name, (shape, data))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), data)?)))
@@ -46,14 +50,13 @@ fn parse(file: &[u8]) -> Result<Content, String> {
     let broken = |e: safetensors::SafeTensorError| format!("not a whole atomlearn model file ({e})");
     let (_, metadata) = SafeTensors::read_metadata(file).map_err(broken)?;
     let tensors = SafeTensors::deserialize(file).map_err(broken)?;
-    let entry = |key: &str| {
-        let value = metadata.metadata().as_ref().and_then(|map| map.get(key));
-        value.ok_or_else(|| format!("a safetensors file, but not an atomlearn model (no `{key}` entry)"))
-    };
-    let header = entry(HEADER)?;
+    let stored = metadata.metadata().as_ref().and_then(|map| map.get(HEADER));
+    let stored =
+        stored.ok_or_else(|| format!("a safetensors file, but not an atomlearn model (no `{HEADER}` entry)"))?;
+    let (said, header) = split_header(stored).ok_or("the header has no digest")?;
     let views: BTreeMap<String, TensorView<'_>> = tensors.tensors().into_iter().collect();
-    let found = digest(header, views.iter().map(|(name, view)| (name.as_str(), view.shape(), view.data())));
-    if &found != entry(DIGEST)? {
+    let found = digest(&header, views.iter().map(|(name, view)| (name.as_str(), view.shape(), view.data())));
+    if found != said {
         return Err("the content does not match its digest: the file was altered or damaged".into());
     }
     let mut matrices = HashMap::with_capacity(views.len());
@@ -69,10 +72,18 @@ fn parse(file: &[u8]) -> Result<Content, String> {
         // The container guarantees that the data has exactly the size the shape says.
         matrices.insert(name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i]));
     }
-    match serde_json::from_str(header) {
+    match serde_json::from_str(&header) {
         Ok(Value::Object(header)) => Ok((header, matrices)),
         _ => Err("the header is not a JSON object".into()),
     }
+}
+
+/// The digest and the header without it.
+fn split_header(stored: &str) -> Option<(&str, String)> {
+    let rest = stored.strip_prefix(DIGEST)?;
+    let (said, rest) = rest.split_at_checked(DIGEST_LEN)?;
+    let rest = rest.strip_prefix('"')?;
+    Some((said, format!("{{{}", rest.strip_prefix(',').unwrap_or(rest))))
 }
 
 fn f64_le(chunk: &[u8]) -> f64 {

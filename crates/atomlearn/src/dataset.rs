@@ -122,7 +122,8 @@ pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
     Ok(())
 }
 
-fn sorted_classes(labels: &[String]) -> Vec<String> {
+/// The distinct labels in class order: by value if every one is a number, else by name.
+pub fn sorted_classes(labels: &[String]) -> Vec<String> {
     let mut classes: Vec<String> = labels.to_vec();
     classes.sort_unstable();
     classes.dedup();

@@ -32,6 +32,19 @@ impl Model {
         let (prep, x) = prep.fit(train.x(), watch)?;
         let train = train.with_features(x)?;
         let classifier = method.fit(&params, &train, watch)?;
+        Model::new(method, params, prep, classifier)
+    }
+
+    /// Puts together what was trained step by step.
+    pub fn new(method: &'static Method, params: Values, prep: Prep, classifier: Box<dyn Classifier>) -> Result<Self> {
+        let n_out = prep.n_out()?;
+        if classifier.n_features() != n_out {
+            return Err(Error::Shape {
+                what: "features after preprocessing".into(),
+                expected: classifier.n_features().to_string(),
+                found: n_out.to_string(),
+            });
+        }
         Ok(Model { method, params, prep, classifier, info: Values::new() })
     }
 
@@ -129,14 +142,8 @@ impl Model {
         let mut parts = Parts::new(classes, matrices);
         let prep = Prep::restore(text("prep")?.parse()?, n_features as usize, &mut parts)?;
         let classifier = method.restore(&params, parts)?;
-        let n_out = prep.n_out()?;
-        if classifier.n_features() != n_out {
-            return Err(Error::Shape {
-                what: "features after preprocessing".into(),
-                expected: classifier.n_features().to_string(),
-                found: n_out.to_string(),
-            });
-        }
-        Ok(Model { method, params, prep, classifier, info: object("info")? })
+        let mut model = Model::new(method, params, prep, classifier)?;
+        model.info = object("info")?;
+        Ok(model)
     }
 }

@@ -336,7 +336,7 @@ impl LcdlSv {
     /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q gram q^T`, along the edges of the graph.
     fn graph_term(&self, graph: &AtomGraph, q: &Mat<f64>, gram: &Mat<f64>, ridge: f64) -> f64 {
         let half = mul(gram.as_ref(), q.transpose());
-        let inner = |i: usize, j: usize| (q.row(i) * half.col(j)).into();
+        let inner = |i: usize, j: usize| q.row(i) * half.col(j);
         let row_energy = |i: usize| -> f64 { inner(i, i) };
         let edges = graph.edges.iter().map(|&(i, j, w)| w * (row_energy(i) + row_energy(j) - 2.0 * inner(i, j)));
         let shift = if ridge > 0.0 { ridge * (0..q.nrows()).map(row_energy).sum::<f64>() } else { 0.0 };

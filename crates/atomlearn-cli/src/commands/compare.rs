@@ -1,0 +1,180 @@
+//! `atomlearn compare`: several methods on the same splits.
+
+use crate::args::{DataArgs, at_least_one};
+use crate::console::Console;
+use crate::data::check_output;
+use crate::failure::Failure;
+use crate::progress::CompareWatch;
+use crate::settings;
+use atomlearn::file::write_atomically;
+use atomlearn_lab::compare::Plan;
+use atomlearn_lab::data::LabData;
+use atomlearn_lab::record::{self, Record};
+use atomlearn_lab::results::{Comparison, comparisons};
+use atomlearn_lab::splits::{self, Splits};
+use atomlearn_lab::{report, tables};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn compare faces.mat --methods crc,ridge --train-per-class 20 --repeats 10
+  atomlearn compare faces.mat --methods all --train-per-class 20 --set crc.kappa=0.01 --report faces.html
+  atomlearn compare faces.mat --methods all --splits splits.json --prep pca:300,unit --json
+  atomlearn compare faces.mat --methods all --train-per-class 20 --records runs.jsonl --resume
+  atomlearn compare faces.mat --methods all --train-per-class 20 --format latex
+
+Without --train-per-class and --splits, the split that DATA carries (`is_train`) is used.
+A stopped comparison goes on where it was with --records FILE --resume.";
+
+/// Compare methods on the same splits: accuracy, spread, 95 % interval, tests, times
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Data file (.mat .npz .npy .csv .tsv .parquet .libsvm) or folder of images; `-` is CSV from stdin
+    data: PathBuf,
+    /// Methods, a comma list, or `all`
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', required = true)]
+    methods: Vec<String>,
+    /// Training samples drawn from every class; all others test
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
+    train_per_class: Option<usize>,
+    /// How many splits to draw
+    #[arg(long, value_name = "R", value_parser = at_least_one, default_value = "5", conflicts_with = "splits")]
+    repeats: usize,
+    /// Seed of the splits
+    #[arg(long, value_name = "S", default_value = "0", conflicts_with = "splits")]
+    seed: u64,
+    /// Preprocessing, a comma list applied in order and fitted on training data only [default: unit]
+    #[arg(long, value_name = "SPEC")]
+    prep: Option<String>,
+    /// Set a parameter of a method; KEY. may be left out if there is only one
+    #[arg(long, value_name = "KEY.NAME=VALUE")]
+    set: Vec<String>,
+    /// Use the splits of this file
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
+    /// Write the splits to this file
+    #[arg(long, value_name = "FILE")]
+    save_splits: Option<PathBuf>,
+    /// Append a record of every run to this file of JSON lines
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+    /// Skip runs that the records file already holds
+    #[arg(long, requires = "records")]
+    resume: bool,
+    /// Write an HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// How to print the table
+    #[arg(long, value_name = "FORMAT", default_value = "terminal")]
+    format: Format,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// How to print the table.
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// A table with tests
+    Terminal,
+    /// A Markdown table
+    Markdown,
+    /// One line per method and rule, full precision
+    Csv,
+    /// A LaTeX table for booktabs
+    Latex,
+}
+
+/// Runs the comparison and prints it.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let entries = settings::entries(&args.methods, &args.set)?;
+    let prep = settings::prep(args.prep.as_deref())?;
+    for path in [&args.save_splits, &args.records, &args.report].into_iter().flatten() {
+        check_output(path)?;
+    }
+    let known = known_records(args)?;
+    let data = args.reading.read_labelled(&args.data)?;
+    let splits = choose_splits(args, &data)?;
+    if let Some(path) = &args.save_splits {
+        splits::write(path, &splits, &data)?;
+    }
+    let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
+    let records = run_plan(&plan, &known, args.records.as_deref(), console)?;
+    let comparison = first(&records)?;
+    if let Some(path) = &args.report {
+        write_atomically(path, report::page(&records)?.as_bytes())?;
+        console.note(&format!("page written to {}", path.display()));
+    }
+    if console.json {
+        return console.print_json(&comparison);
+    }
+    match args.format {
+        Format::Terminal => print_table(&comparison, console),
+        Format::Markdown => console.print(&tables::markdown(&comparison)),
+        Format::Csv => console.print(&tables::csv(&comparison)),
+        Format::Latex => console.print(&tables::latex(&comparison)),
+    }
+}
+
+/// Runs a plan behind progress bars and passes its warnings on.
+pub fn run_plan(
+    plan: &Plan<'_>,
+    known: &[Record],
+    file: Option<&Path>,
+    console: &Console,
+) -> Result<Vec<Record>, Failure> {
+    let mut watch = CompareWatch::new(console);
+    let records = plan.run(known, file, &mut watch);
+    watch.finish();
+    drop(watch);
+    let records = records?;
+    for warning in first(&records)?.warnings {
+        let times =
+            if warning.splits.len() > 1 { format!(" (on {} splits)", warning.splits.len()) } else { String::new() };
+        console.warn(&format!("{}: {}{times}", warning.method, warning.text));
+    }
+    Ok(records)
+}
+
+/// Table, tests and how to read them.
+pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Failure> {
+    let mut text = format!("{}\n", tables::caption(comparison).replacen("; ", "\n", 1));
+    text += &tables::terminal(comparison, console.width(), console.color);
+    let tests = tables::tests_against_best(comparison);
+    if let Some(test) = comparison.tests.first() {
+        let name = if test.test == "mcnemar" { "McNemar's exact test" } else { "corrected resampled t-test" };
+        text += &format!("\n* best; {name} against it (each p-value stands alone):\n");
+        tests.iter().for_each(|line| text += &format!("  {line}\n"));
+    }
+    console.print(&text)
+}
+
+/// The comparison that the records of one plan make.
+pub fn first(records: &[Record]) -> Result<Comparison, Failure> {
+    comparisons(records).into_iter().next().ok_or_else(|| Failure::failed("no run was made"))
+}
+
+fn known_records(args: &Args) -> Result<Vec<Record>, Failure> {
+    let Some(path) = args.records.as_ref().filter(|path| path.exists()) else { return Ok(Vec::new()) };
+    if !args.resume {
+        return Err(Failure::usage(format!(
+            "{} exists already; add --resume to go on with it, or name another file",
+            path.display()
+        )));
+    }
+    let records = record::read(path)?;
+    record::mend(path)?;
+    Ok(records)
+}
+
+fn choose_splits(args: &Args, data: &LabData) -> Result<Splits, Failure> {
+    match (&args.splits, args.train_per_class) {
+        (Some(path), _) => Ok(splits::read(path, data)?),
+        (None, Some(n)) => Ok(splits::stratified(data, n, args.repeats, args.seed)?),
+        (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
+        (None, None) => Err(Failure::usage(
+            "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",
+        )),
+    }
+}

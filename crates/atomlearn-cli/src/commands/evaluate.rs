@@ -1,0 +1,148 @@
+//! `atomlearn evaluate`: how well a model does on labelled data.
+
+use super::predict::in_data;
+use crate::args::DataArgs;
+use crate::console::Console;
+use crate::failure::Failure;
+use atomlearn::method::best_class;
+use atomlearn::{Error, Model};
+use atomlearn_lab::confusion::{Confusion, accuracy};
+use atomlearn_lab::data::LabData;
+use atomlearn_lab::tables::{percent, plain_table};
+use comfy_table::CellAlignment;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Classes up to which the whole confusion matrix is printed.
+const SMALL: usize = 15;
+
+/// Accuracy, recall of every class and confusion matrix of a model on DATA
+///
+/// If DATA carries a split (`is_train`), only its test part is used.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  atomlearn evaluate faces.model faces.mat")]
+pub struct Args {
+    /// Model file
+    model: PathBuf,
+    /// Data file or folder of images, with labels; `-` is CSV from stdin
+    data: PathBuf,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// Evaluates and prints.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let model = Model::load(&args.model)?;
+    let data = args.reading.read_labelled(&args.data)?;
+    let (places, part) = test_part(&data);
+    if places.is_empty() {
+        return Err(Failure::bad_file(format!("{}: `is_train` leaves no test sample", data.info.path)));
+    }
+    let truth = places.iter().map(|&i| class_in_model(&model, &data, i)).collect::<Result<Vec<_>, _>>()?;
+    let x = model.prepare(data.columns(&places).as_ref()).map_err(|e| in_data(e, &data.info.path))?;
+    let by_rule = model.classifier().scores_by_rule(x.as_ref())?;
+    let predictions: Vec<(&str, Vec<usize>)> =
+        by_rule.iter().map(|(rule, scores)| (*rule, best_class(scores.as_ref()))).collect();
+    let rule = model.classifier().rule();
+    let mut confusion = Confusion::new(model.classes().len());
+    predictions.iter().filter(|(name, _)| *name == rule).for_each(|(_, found)| confusion.add(&truth, found));
+    let accuracies: Vec<(&str, f64)> =
+        predictions.iter().map(|(rule, found)| (*rule, accuracy(&truth, found))).collect();
+    if console.json {
+        return console.print_json(&as_json(args, &model, &data, part, &truth, &accuracies, &confusion));
+    }
+    let mut text = format!("{} on {}, {part}: {} samples\n", model.method().key, data.info.path, truth.len());
+    for (name, value) in &accuracies {
+        let in_use = if accuracies.len() > 1 && *name == rule { "  (the rule in use)" } else { "" };
+        text += &format!("accuracy, rule {name}: {} %{in_use}\n", percent(*value));
+    }
+    text += &format!("\nBy class, rule {rule}:\n{}\n", class_table(&model, &confusion, console));
+    text += &confusion_text(&model, &confusion, console);
+    console.print(&text)
+}
+
+fn test_part(data: &LabData) -> (Vec<usize>, &'static str) {
+    match &data.is_train {
+        Some(flags) => ((0..flags.len()).filter(|&i| !flags[i]).collect(), "test part"),
+        None => ((0..data.targets.len()).collect(), "all of it"),
+    }
+}
+
+fn class_in_model(model: &Model, data: &LabData, sample: usize) -> Result<usize, Failure> {
+    let label = &data.classes[data.targets[sample]];
+    let place = model.classes().iter().position(|class| class == label);
+    place.ok_or_else(|| {
+        let error = Error::unknown("class", label, model.classes().iter().map(String::as_str));
+        Failure::bad_file(format!("{}, sample {sample}: {error}: the model was not trained on it", data.info.path))
+    })
+}
+
+fn as_json(
+    args: &Args,
+    model: &Model,
+    data: &LabData,
+    part: &str,
+    truth: &[usize],
+    accuracies: &[(&str, f64)],
+    confusion: &Confusion,
+) -> Value {
+    let rule = model.classifier().rule();
+    let classes = model.classes().iter().enumerate().map(|(c, name)| {
+        json!({
+            "class": name, "samples": confusion.samples(c), "correct": confusion.counts[c][c],
+            "recall": confusion.recall(c),
+        })
+    });
+    json!({
+        "schema": "atomlearn.evaluate/1",
+        "model": {"path": args.model.display().to_string(), "method": model.method().key, "rule": rule},
+        "data": data.info,
+        "part": if part == "test part" { "test" } else { "all" },
+        "samples": truth.len(),
+        "accuracy": accuracies.iter().find(|(name, _)| *name == rule).map(|(_, value)| value),
+        "accuracy_by_rule": accuracies.iter().map(|(name, value)| (name.to_string(), json!(value)))
+            .collect::<serde_json::Map<_, _>>(),
+        "classes": classes.collect::<Vec<_>>(),
+        "confusion": confusion,
+    })
+}
+
+fn class_table(model: &Model, confusion: &Confusion, console: &Console) -> String {
+    let mut table = plain_table(console.width(), console.color);
+    table.set_header(["class", "samples", "right", "recall %"]);
+    for (c, name) in model.classes().iter().enumerate().filter(|(c, _)| confusion.samples(*c) > 0) {
+        let recall = confusion.recall(c).map_or("-".into(), percent);
+        table.add_row([name.clone(), confusion.samples(c).to_string(), confusion.counts[c][c].to_string(), recall]);
+    }
+    align_right(&mut table, 1..4);
+    table.to_string()
+}
+
+fn confusion_text(model: &Model, confusion: &Confusion, console: &Console) -> String {
+    let classes = model.classes();
+    if classes.len() > SMALL {
+        let worst = confusion.worst(10);
+        let mut text = String::from("\nMost frequent confusions (the whole matrix is in --json):\n");
+        for (t, p, count) in &worst {
+            text += &format!("  {} taken for {}: {count}\n", classes[*t], classes[*p]);
+        }
+        return if worst.is_empty() { String::new() } else { text };
+    }
+    let mut table = plain_table(console.width(), console.color);
+    table.set_header(std::iter::once("true \\ found").chain(classes.iter().map(String::as_str)));
+    for (name, row) in classes.iter().zip(&confusion.counts) {
+        let number = |&n: &usize| if n == 0 { "·".to_string() } else { n.to_string() };
+        table.add_row(std::iter::once(name.clone()).chain(row.iter().map(number)));
+    }
+    align_right(&mut table, 1..classes.len() + 1);
+    format!("\nConfusion matrix:\n{table}\n")
+}
+
+/// Numbers belong to the right.
+pub fn align_right(table: &mut comfy_table::Table, columns: std::ops::Range<usize>) {
+    for c in columns {
+        if let Some(column) = table.column_mut(c) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `atomlearn inspect`: what a data file or a model file holds.
+
+use super::evaluate::align_right;
+use super::methods::value_text;
+use crate::args::DataArgs;
+use crate::console::Console;
+use crate::failure::Failure;
+use atomlearn::io::{self, RawData, Variable};
+use atomlearn::{Error, Model, dataset::sorted_classes};
+use atomlearn_lab::data::digest;
+use atomlearn_lab::tables::plain_table;
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Show what a data file or a model file holds
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  atomlearn inspect faces.mat\n  atomlearn inspect faces.model --json")]
+pub struct Args {
+    /// Data file, folder of images, or model file
+    file: PathBuf,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// Prints what the file holds.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    if is_model(&args.file)? {
+        return show_model(&args.file, console);
+    }
+    let variables = io::variables(&args.file)?;
+    let raw = io::read(&args.file, &args.reading.options());
+    if console.json {
+        let facts = data_json(&args.file, &variables, &raw?)?;
+        return console.print_json(&facts);
+    }
+    console.print(&variable_table(&variables, console))?;
+    // The list of variables is what mends a file that cannot be read as it is, so it is shown first.
+    console.print(&data_text(&args.file, &raw?, console)?)
+}
+
+/// A model file is a safetensors container: eight bytes of length, then JSON.
+fn is_model(path: &Path) -> Result<bool, Failure> {
+    const DATA: [&str; 12] =
+        ["mat", "npz", "npy", "csv", "tsv", "parquet", "pq", "libsvm", "svm", "svmlight", "h5", "hdf5"];
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if path.is_dir() || DATA.contains(&extension.as_str()) {
+        return Ok(false);
+    }
+    let mut start = [0; 9];
+    let mut file = std::fs::File::open(path).map_err(Error::io(path))?;
+    Ok(extension == "safetensors" || extension == "model" || (file.read_exact(&mut start).is_ok() && start[8] == b'{'))
+}
+
+fn variable_table(variables: &[Variable], console: &Console) -> String {
+    const MOST: usize = 20;
+    let mut table = plain_table(console.width(), console.color);
+    table.set_header(["variable", "size", "type"]);
+    for variable in variables.iter().take(MOST) {
+        let size: Vec<String> = variable.shape.iter().map(usize::to_string).collect();
+        table.add_row([variable.name.clone(), size.join(" x "), variable.kind.clone()]);
+    }
+    if variables.len() > MOST {
+        table.add_row([format!("... and {} more", variables.len() - MOST), String::new(), String::new()]);
+    }
+    align_right(&mut table, 1..2);
+    table.to_string()
+}
+
+fn class_counts(raw: &RawData) -> Option<Vec<(String, usize)>> {
+    let labels = raw.labels.as_ref()?;
+    let mut counts = std::collections::HashMap::new();
+    labels.iter().for_each(|label| *counts.entry(label.as_str()).or_insert(0) += 1);
+    Some(sorted_classes(labels).into_iter().map(|class| (class.clone(), counts[class.as_str()])).collect())
+}
+
+/// Smallest and largest value, and how many are not finite.
+fn values(raw: &RawData) -> (f64, f64, usize) {
+    let all = || raw.x.col_iter().flat_map(|column| column.iter());
+    let (low, high) = all().filter(|v| v.is_finite()).fold((f64::MAX, f64::MIN), |(l, h), &v| (l.min(v), h.max(v)));
+    (low, high, all().filter(|v| !v.is_finite()).count())
+}
+
+fn data_text(path: &Path, raw: &RawData, console: &Console) -> Result<String, Failure> {
+    let (low, high, not_finite) = values(raw);
+    let mut facts = vec![
+        ("samples", raw.x.ncols().to_string()),
+        ("features", raw.x.nrows().to_string()),
+        ("values", format!("{low} to {high}")),
+    ];
+    if let Some(shape) = raw.image_shape {
+        facts.push(("images", format!("{} x {} pixels (rows x columns)", shape.rows, shape.cols)));
+    }
+    if let Some(flags) = &raw.is_train {
+        let train = flags.iter().filter(|flag| **flag).count();
+        facts.push(("split", format!("{train} training and {} test samples (is_train)", flags.len() - train)));
+    }
+    let none = || "none found; name them with --y NAME or --labels FILE".to_string();
+    facts.push(("classes", class_counts(raw).map_or_else(none, |counts| class_text(&counts))));
+    facts.push(("sha256", digest(path)?));
+    if not_finite > 0 {
+        console.warn(&format!("{not_finite} values are not finite; training will refuse them"));
+    }
+    Ok(console.facts(&facts))
+}
+
+fn class_text(counts: &[(String, usize)]) -> String {
+    const MOST: usize = 12;
+    let least = counts.iter().map(|(_, n)| *n).min().unwrap_or(0);
+    let most = counts.iter().map(|(_, n)| *n).max().unwrap_or(0);
+    let mut list: Vec<String> = counts.iter().take(MOST).map(|(class, n)| format!("{class} ({n})")).collect();
+    if counts.len() > MOST {
+        list.push(format!("... and {} more", counts.len() - MOST));
+    }
+    format!("{}, of {least} to {most} samples: {}", counts.len(), list.join(", "))
+}
+
+fn data_json(path: &Path, variables: &[Variable], raw: &RawData) -> Result<Value, Failure> {
+    let (low, high, not_finite) = values(raw);
+    let counts = class_counts(raw)
+        .map(|counts| counts.into_iter().map(|(class, n)| json!({"class": class, "samples": n})).collect::<Vec<_>>());
+    Ok(json!({
+        "schema": "atomlearn.inspect/1", "kind": "data", "path": path.display().to_string(), "sha256": digest(path)?,
+        "variables": variables, "samples": raw.x.ncols(), "features": raw.x.nrows(),
+        "min": low, "max": high, "not_finite": not_finite, "classes": counts,
+        "train_samples": raw.is_train.as_ref().map(|flags| flags.iter().filter(|flag| **flag).count()),
+        "image_shape": raw.image_shape.map(|shape| [shape.rows, shape.cols]),
+    }))
+}
+
+fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
+    let model = Model::load(path)?;
+    let parts: Vec<(&str, [usize; 2])> =
+        model.classifier().parts().into_iter().map(|(name, part)| (name, [part.nrows(), part.ncols()])).collect();
+    if console.json {
+        return console.print_json(&json!({
+            "schema": "atomlearn.inspect/1", "kind": "model", "path": path.display().to_string(),
+            "method": model.method().key, "title": model.method().title, "params": model.params(),
+            "prep": model.prep().spec().to_string(), "n_features": model.prep().n_features(),
+            "classes": model.classes(), "rules": model.classifier().rules(), "rule": model.classifier().rule(),
+            "parts": parts.iter().map(|(name, size)| json!({"name": name, "shape": size})).collect::<Vec<_>>(),
+            "info": model.info,
+        }));
+    }
+    let classes = model.classes();
+    let shown: Vec<&str> = classes.iter().take(12).map(String::as_str).collect();
+    let more = if classes.len() > 12 { ", ..." } else { "" };
+    let params: Vec<String> =
+        model.params().iter().map(|(name, value)| format!("{name}={}", value_text(value))).collect();
+    let parts: Vec<String> = parts.iter().map(|(name, [rows, cols])| format!("{name} {rows} x {cols}")).collect();
+    let rules = format!("{} (in use: {})", model.classifier().rules().join(", "), model.classifier().rule());
+    let mut facts = vec![
+        ("model", format!("{}: {}", model.method().key, model.method().title)),
+        ("features", model.prep().n_features().to_string()),
+        ("prep", model.prep().spec().to_string()),
+        ("classes", format!("{}: {}{more}", classes.len(), shown.join(", "))),
+        ("rules", rules),
+        ("params", params.join(" ")),
+        ("parts", parts.join(", ")),
+    ];
+    facts.extend(model.info.iter().map(|(name, value)| (name.as_str(), info_text(value))));
+    console.print(&console.facts(&facts))
+}
+
+/// A note of a model in words.
+fn info_text(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name} {}", value_text(value)));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join("; "),
+        other => value_text(other),
+    }
+}

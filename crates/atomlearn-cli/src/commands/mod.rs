@@ -1,0 +1,11 @@
+//! One file per command.
+
+pub mod compare;
+pub mod completions;
+pub mod demo;
+pub mod evaluate;
+pub mod inspect;
+pub mod methods;
+pub mod predict;
+pub mod report;
+pub mod train;

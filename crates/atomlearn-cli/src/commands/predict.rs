@@ -1,0 +1,113 @@
+//! `atomlearn predict`: the class of every sample.
+
+use crate::args::DataArgs;
+use crate::console::Console;
+use crate::data::{check_output, write_output};
+use crate::failure::Failure;
+use atomlearn::method::best_class;
+use atomlearn::{Error, Mat, Model};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn predict faces.model new.mat -o labels.csv
+  atomlearn predict faces.model new.csv --scores
+  cat new.csv | atomlearn predict faces.model - | head";
+
+/// Predict the class of every sample of DATA: CSV with a header
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Model file
+    model: PathBuf,
+    /// Data file or folder of images; labels are not needed; `-` is CSV from stdin
+    data: PathBuf,
+    /// File to write; `-` or nothing is stdout
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Add the score of every class, larger = more likely
+    #[arg(long)]
+    scores: bool,
+    /// Decision rule, for models that have several [default: the one chosen in training]
+    #[arg(long, value_name = "NAME")]
+    rule: Option<String>,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// Predicts and writes.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    if let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) {
+        check_output(path)?;
+    }
+    let model = Model::load(&args.model)?;
+    let rule = chosen_rule(&model, args.rule.as_deref())?;
+    let source = args.reading.read_for(&args.data, model.prep().n_features())?;
+    let scores = scores_of(&model, source.raw.x.as_ref(), rule).map_err(|e| in_data(e, &source.name))?;
+    let best = best_class(scores.as_ref());
+    let labels: Vec<&str> = best.iter().map(|&c| model.classes()[c].as_str()).collect();
+    if console.json {
+        let mut result = json!({
+            "schema": "atomlearn.predict/1",
+            "model": {"path": args.model.display().to_string(), "method": model.method().key, "rule": rule},
+            "data": {"path": source.name, "sha256": source.sha256},
+            "classes": model.classes(), "labels": labels,
+        });
+        if args.scores {
+            let columns: Vec<Vec<f64>> = scores.col_iter().map(|column| column.iter().copied().collect()).collect();
+            result["scores"] = json!(columns);
+        }
+        let text = serde_json::to_string(&result).map_err(|e| Failure::failed(e.to_string()))? + "\n";
+        return write_output(args.output.as_deref(), text.as_bytes(), console);
+    }
+    let table = csv_table(&model, &labels, args.scores.then_some(&scores))
+        .map_err(|e| Failure::failed(format!("cannot write CSV: {e}")))?;
+    write_output(args.output.as_deref(), &table, console)
+}
+
+/// The rule to use; the model's own unless the user asks for another.
+fn chosen_rule(model: &Model, asked: Option<&str>) -> Result<&'static str, Failure> {
+    let rules = model.classifier().rules();
+    match asked {
+        None => Ok(model.classifier().rule()),
+        Some(name) => match rules.iter().find(|rule| **rule == name) {
+            Some(rule) => Ok(rule),
+            None => Err(Error::unknown("rule", name, rules.iter().copied()).into()),
+        },
+    }
+}
+
+fn scores_of(model: &Model, x: atomlearn::MatRef<'_, f64>, rule: &str) -> atomlearn::Result<Mat<f64>> {
+    if rule == model.classifier().rule() {
+        return model.scores(x);
+    }
+    let all = model.classifier().scores_by_rule(model.prepare(x)?.as_ref())?;
+    let found = all.into_iter().find(|(name, _)| *name == rule);
+    found.map(|(_, scores)| scores).ok_or_else(|| Error::unknown("rule", rule, []))
+}
+
+/// Adds the name of the data to errors about its content.
+pub fn in_data(error: Error, name: &str) -> Error {
+    match error {
+        Error::Data(text) => Error::Data(format!("{name}: {text}")),
+        Error::Shape { what, expected, found } => Error::Shape { what: format!("{name}: {what}"), expected, found },
+        other => other,
+    }
+}
+
+/// Numbers in full precision: reading them back gives the same bits.
+fn csv_table(model: &Model, labels: &[&str], scores: Option<&Mat<f64>>) -> Result<Vec<u8>, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut head = vec!["sample".to_string(), "label".to_string()];
+    if scores.is_some() {
+        head.extend(model.classes().iter().map(|class| format!("score_{class}")));
+    }
+    writer.write_record(&head)?;
+    for (i, label) in labels.iter().enumerate() {
+        let mut row = vec![i.to_string(), label.to_string()];
+        row.extend(scores.into_iter().flat_map(|scores| scores.col(i).iter().map(|score| score.to_string())));
+        writer.write_record(&row)?;
+    }
+    writer.into_inner().map_err(|e| csv::Error::from(e.into_error()))
+}

@@ -1,0 +1,146 @@
+//! `atomlearn train`: fit one method and write the model file.
+
+use crate::args::DataArgs;
+use crate::console::Console;
+use crate::data::check_output;
+use crate::failure::Failure;
+use crate::progress::{Checkpoint, TrainWatch};
+use crate::settings;
+use atomlearn::observe::Trace;
+use atomlearn::registry::{self, Values};
+use atomlearn::{Error, Model};
+use atomlearn_lab::data::LabData;
+use atomlearn_lab::provenance;
+use atomlearn_lab::tables::seconds;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn train faces.mat --method crc -o faces.model
+  atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
+  atomlearn train table.csv --y species --method linear-svm -o species.model
+
+Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
+
+/// Train a method on all of DATA, or on its `is_train` part, and write a model file
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Data file (.mat .npz .npy .csv .tsv .parquet .libsvm) or folder of images; `-` is CSV from stdin
+    data: PathBuf,
+    /// Method; `atomlearn methods` lists them
+    #[arg(long, short, value_name = "KEY")]
+    method: String,
+    /// Set a parameter; `atomlearn methods KEY` lists them
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Preprocessing, a comma list applied in order [default: unit]
+    #[arg(long, value_name = "SPEC")]
+    prep: Option<String>,
+    /// Model file to write
+    #[arg(long, short, value_name = "MODEL")]
+    output: PathBuf,
+    /// Also write the model after every iteration to this file
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// Trains and saves.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let method = registry::method(&args.method)?;
+    let params = settings::params(method, &args.set)?;
+    let prep = settings::prep(args.prep.as_deref())?;
+    if args.output == Path::new("-") {
+        return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
+    }
+    for path in [Some(&args.output), args.checkpoint.as_ref()].into_iter().flatten() {
+        check_output(path)?;
+    }
+    let data = args.reading.read_labelled(&args.data)?;
+    let (places, part) = training_part(&data);
+    let train = data.dataset(&places)?;
+    let start = Instant::now();
+
+    // The checkpoint needs the fitted preprocessing, so the two steps of `Model::train` are taken one by one.
+    let mut early = Trace::default();
+    let (fitted, x) = prep.fit(train.x(), &mut early)?;
+    let train = train.with_features(x)?;
+    let mut save = |iter: usize, classifier: Box<dyn atomlearn::Classifier>| -> atomlearn::Result<()> {
+        let Some(path) = &args.checkpoint else { return Ok(()) };
+        let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
+        model.info = info(&data, places.len());
+        model.info.insert("n_iter".into(), json!(iter));
+        model.save(path)
+    };
+    let checkpoint: Option<&mut Checkpoint<'_>> = if args.checkpoint.is_some() { Some(&mut save) } else { None };
+    let mut watch = TrainWatch::new(console, method.key, checkpoint);
+    let trained = method.fit(&params, &train, &mut watch);
+    watch.finish();
+    let (trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
+    drop(watch);
+    early.warnings.iter().chain(&trace.warnings).for_each(|warning| console.warn(warning));
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let classifier = trained?;
+    if stopped {
+        return Err(Error::Interrupted.into());
+    }
+    let took = start.elapsed().as_secs_f64();
+    let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
+    model.info = info(&data, places.len());
+    if let Some(last) = trace.steps.last() {
+        model.info.insert("n_iter".into(), json!(last.iter));
+        model.info.insert("objective".into(), json!(last.objective));
+    }
+    if !trace.warnings.is_empty() {
+        model.info.insert("warnings".into(), json!(trace.warnings));
+    }
+    model.save(&args.output)?;
+    if args.checkpoint.is_some() && trace.steps.is_empty() {
+        console.note("no checkpoint was written: this method does not iterate");
+    }
+    if console.json {
+        return console.print_json(&json!({
+            "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
+            "params": params, "prep": prep.to_string(), "data": data.info, "part": part, "samples": places.len(),
+            "seconds": took, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
+            "warnings": trace.warnings,
+        }));
+    }
+    console.print(&format!(
+        "{}: trained on {} samples ({part}), {} features, {} classes in {} s; written to {}",
+        method.key,
+        places.len(),
+        data.info.features,
+        data.info.classes,
+        seconds(took),
+        args.output.display()
+    ))
+}
+
+/// The samples to train on and how to call them.
+fn training_part(data: &LabData) -> (Vec<usize>, &'static str) {
+    match &data.is_train {
+        Some(flags) => ((0..flags.len()).filter(|&i| flags[i]).collect(), "the is_train part"),
+        None => ((0..data.targets.len()).collect(), "all"),
+    }
+}
+
+/// What travels with the model.
+fn info(data: &LabData, samples: usize) -> Values {
+    let name = Path::new(&data.info.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let mut info = Values::new();
+    info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
+    info.insert("time".into(), json!(provenance::time()));
+    info.insert("data".into(), json!({"name": name, "sha256": data.info.sha256, "samples": samples}));
+    if let Some(shape) = data.image_shape {
+        let order = if shape.column_major { "columns" } else { "rows" };
+        info.insert("image_shape".into(), json!({"rows": shape.rows, "cols": shape.cols, "order": order}));
+    }
+    info
+}

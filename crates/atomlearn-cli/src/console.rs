@@ -1,0 +1,102 @@
+//! Where text goes: results to stdout, everything else to stderr.
+
+use crate::args::Global;
+use crate::failure::Failure;
+use atomlearn_lab::tables::plain_table;
+use clap::ColorChoice;
+use serde::Serialize;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Width of tables that are not printed on a terminal.
+const WIDTH: u16 = 100;
+
+/// How to print.
+pub struct Console {
+    /// Results as JSON.
+    pub json: bool,
+    /// Colour and bold on stdout.
+    pub color: bool,
+    color_stderr: bool,
+    quiet: bool,
+}
+
+impl Console {
+    /// From the global flags and what stdout and stderr are.
+    pub fn new(global: &Global) -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let decide = |is_terminal: bool| match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => wanted && is_terminal,
+        };
+        Console {
+            json: global.json,
+            color: decide(std::io::stdout().is_terminal()),
+            color_stderr: decide(std::io::stderr().is_terminal()),
+            quiet: global.quiet,
+        }
+    }
+
+    /// Prints a result.
+    pub fn print(&self, text: &str) -> Result<(), Failure> {
+        self.print_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
+    }
+
+    /// Prints a result as it is. A reader that has gone away, as in `| head`, is no failure.
+    pub fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        match out.write_all(bytes).and_then(|()| out.flush()) {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(format!("cannot write to stdout: {e}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints a result as JSON.
+    pub fn print_json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value);
+        self.print(&text.map_err(|e| Failure::failed(format!("cannot write JSON: {e}")))?)
+    }
+
+    /// Tells the user something that is not a result.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// Warns, even with `--quiet`.
+    pub fn warn(&self, text: &str) {
+        self.labelled("warning", "\x1b[1;33m", text);
+    }
+
+    /// Says what went wrong.
+    pub fn error(&self, text: &str) {
+        self.labelled("error", "\x1b[1;31m", text);
+    }
+
+    fn labelled(&self, label: &str, style: &str, text: &str) {
+        let label = if self.color_stderr { format!("{style}{label}:\x1b[0m") } else { format!("{label}:") };
+        let _ = writeln!(std::io::stderr(), "{label} {text}");
+    }
+
+    /// True if progress bars make sense.
+    pub fn bars(&self) -> bool {
+        !self.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Names and values below each other; long values are wrapped beside their names.
+    pub fn facts(&self, facts: &[(&str, String)]) -> String {
+        let mut table = plain_table(self.width(), self.color);
+        table.load_style(comfy_table::presets::NOTHING);
+        facts.iter().for_each(|(name, value)| {
+            table.add_row([name, value.as_str()]);
+        });
+        table.to_string().lines().map(|line| line.trim_end().to_string() + "\n").collect()
+    }
+
+    /// Width for tables.
+    pub fn width(&self) -> u16 {
+        terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.max(40))
+    }
+}

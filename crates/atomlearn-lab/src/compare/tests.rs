@@ -1,0 +1,139 @@
+use super::*;
+use crate::results::comparisons;
+use crate::{report, splits, tables};
+use atomlearn::io::RawData;
+use atomlearn::registry::METHODS;
+use atomlearn::synth;
+
+/// Four classes of twelve samples, and every method of the registry.
+fn toy() -> (LabData, Vec<Entry>) {
+    let data = synth::blobs(4, 12, 10, 3);
+    let names = data.classes().to_vec();
+    let raw = RawData {
+        x: data.x().to_owned(),
+        labels: Some(data.targets().into_iter().map(|c| names[c].clone()).collect()),
+        is_train: None,
+        image_shape: None,
+        names: None,
+    };
+    let entries = METHODS.iter().map(|method| Entry { method, params: method.complete(&Values::new()).unwrap() });
+    (LabData::new("toy", "0".repeat(64), raw).unwrap(), entries.collect())
+}
+
+/// What must not depend on when and how often something was run.
+fn essence(records: &[Record]) -> Vec<(String, usize, Vec<RuleOutcome>)> {
+    records.iter().map(|record| (record.key.clone(), record.split, record.rules.clone())).collect()
+}
+
+/// Stops the experiment before its n-th run.
+struct StopAt(usize);
+
+impl Watch for StopAt {
+    fn go_on(&mut self) -> ControlFlow<()> {
+        if self.0 == 0 {
+            return ControlFlow::Break(());
+        }
+        self.0 -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_stopped_and_resumed_experiment_gives_the_same_records() {
+    let (data, entries) = toy();
+    let splits = splits::stratified(&data, 8, 2, 1).unwrap();
+    let prep = "pca:8,unit".parse().unwrap();
+    let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
+    let whole = plan.run(&[], None, &mut ()).unwrap();
+    assert_eq!(whole.len(), 2 * entries.len());
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.jsonl");
+    let error = plan.run(&[], Some(&file), &mut StopAt(entries.len() + 1)).unwrap_err();
+    assert!(matches!(error.source, Error::Interrupted));
+    // As after a crash: half a line at the end.
+    std::fs::OpenOptions::new().append(true).open(&file).and_then(|mut f| f.write_all(b"{\"schema\": \"ato")).unwrap();
+    let known = record::read(&file).unwrap();
+    assert_eq!(known.len(), entries.len() + 1);
+    record::mend(&file).unwrap();
+    let resumed = plan.run(&known, Some(&file), &mut ()).unwrap();
+    assert_eq!(essence(&whole), essence(&resumed));
+    assert_eq!(essence(&record::read(&file).unwrap()), essence(&whole));
+}
+
+use std::io::Write as _;
+
+#[test]
+fn one_result_per_method_and_rule_with_statistics_tests_tables_and_page() {
+    let (data, entries) = toy();
+    let splits = splits::stratified(&data, 8, 3, 1).unwrap();
+    let plan = Plan { data: &data, splits: &splits, prep: &PrepSpec::default(), entries: &entries };
+    let records = plan.run(&[], None, &mut ()).unwrap();
+    let all = comparisons(&records);
+    assert_eq!(all.len(), 1);
+    let comparison = &all[0];
+    let n_rules: usize = records[..entries.len()].iter().map(|record| record.rules.len()).sum();
+    assert_eq!(comparison.results.len(), n_rules);
+    assert_eq!(comparison.tests.len(), n_rules * (n_rules - 1) / 2);
+    assert!(comparison.tests.iter().all(|test| test.test == "corrected-resampled-t" && (0.0..=1.0).contains(&test.p)));
+    for result in &comparison.results {
+        assert_eq!((result.accuracy.len(), result.train_cpu_seconds.len()), (3, 3));
+        assert!(result.mean > 0.5, "{} {}: {}", result.method, result.rule, result.mean);
+        assert_eq!(result.confusion.counts.iter().flatten().sum::<usize>(), 3 * 16);
+    }
+    let json = serde_json::to_value(comparison).unwrap();
+    for field in ["schema", "data", "protocol", "results", "tests", "provenance"] {
+        assert!(!json[field].is_null(), "{field}");
+    }
+    assert_eq!(json["protocol"]["train_per_class"], 8);
+
+    for result in &comparison.results {
+        assert!(tables::terminal(comparison, 80, false).contains(&result.method));
+    }
+    assert!(tables::terminal(comparison, 80, false).lines().all(|line| line.chars().count() <= 80));
+    assert!(tables::latex(comparison).contains("\\toprule") && tables::latex(comparison).contains("\\mathbf"));
+    assert_eq!(tables::csv(comparison).lines().count(), n_rules + 1);
+    assert_eq!(tables::markdown(comparison).lines().count(), n_rules + 2);
+
+    let page = report::page(&records).unwrap();
+    for text in ["<!doctype html>", "Provenance", "Glossary", "\\toprule", "Confusion matrix", "corrected resampled"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"), "the page must need no network");
+}
+
+#[test]
+fn one_split_is_tested_by_mcnemar() {
+    let (data, entries) = toy();
+    let splits = splits::stratified(&data, 8, 1, 1).unwrap();
+    let plan = Plan { data: &data, splits: &splits, prep: &PrepSpec::default(), entries: &entries };
+    let comparison = comparisons(&plan.run(&[], None, &mut ()).unwrap()).remove(0);
+    assert!(comparison.tests.iter().all(|test| test.test == "mcnemar"));
+    assert_eq!((comparison.results[0].std, comparison.results[0].ci95), (None, None));
+}
+
+#[test]
+fn names_from_files_cannot_break_the_page_and_bad_records_are_refused() {
+    let (data, entries) = toy();
+    let splits = splits::stratified(&data, 8, 1, 1).unwrap();
+    let plan = Plan { data: &data, splits: &splits, prep: &PrepSpec::default(), entries: &entries[..1] };
+    let mut records = plan.run(&[], None, &mut ()).unwrap();
+    records[0].classes[0] = "<script>alert(1)</script>".into();
+    records[0].data.path = "<b>.mat".into();
+    let page = report::page(&records).unwrap();
+    assert!(!page.contains("<script>alert") && !page.contains("<b>.mat"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.jsonl");
+    let refused = |change: fn(&mut Record)| {
+        let mut bad = records[0].clone();
+        change(&mut bad);
+        let _ = std::fs::remove_file(&file);
+        record::append(&file, &bad).unwrap();
+        record::read(&file).unwrap_err().to_string()
+    };
+    assert!(refused(|record| record.rules[0].predictions[0] = 99).contains("do not fit"));
+    assert!(refused(|record| record.rules[0].accuracy = 2.0).contains("is not that of its predictions"));
+    assert!(refused(|record| record.truth.clear()).contains("make no sense"));
+    assert!(refused(|record| record.schema = "x".into()).contains("line 1: schema `x`"));
+}

@@ -1,0 +1,168 @@
+//! Labelled data of an experiment, with the digest that ties splits and records to it.
+
+use atomlearn::dataset::sorted_classes;
+use atomlearn::io::{ImageShape, RawData};
+use atomlearn::{Dataset, Error, Mat, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a record or a table says about its data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataInfo {
+    /// The file or folder, as the user named it.
+    pub path: String,
+    /// Digest of its content.
+    pub sha256: String,
+    /// Number of samples.
+    pub samples: usize,
+    /// Number of features.
+    pub features: usize,
+    /// Number of classes.
+    pub classes: usize,
+}
+
+/// Labelled samples in file order.
+#[derive(Clone, Debug)]
+pub struct LabData {
+    /// features x samples.
+    pub x: Mat<f64>,
+    /// Class names in class order.
+    pub classes: Vec<String>,
+    /// Class of every sample.
+    pub targets: Vec<usize>,
+    /// The split the file carries, if any.
+    pub is_train: Option<Vec<bool>>,
+    /// The shape of the images the samples are made of, if known.
+    pub image_shape: Option<ImageShape>,
+    /// Where it came from.
+    pub info: DataInfo,
+    labels: Vec<String>,
+}
+
+impl LabData {
+    /// Takes what a reader gave; labels are needed, and every value must be finite.
+    pub fn new(path: &str, sha256: String, raw: RawData) -> Result<Self> {
+        let labels = raw
+            .labels
+            .ok_or_else(|| Error::format(path, "the data have no labels; name them with --y NAME or --labels FILE"))?;
+        if labels.len() != raw.x.ncols() {
+            return Err(Error::Shape {
+                what: "labels".into(),
+                expected: format!("one per sample ({})", raw.x.ncols()),
+                found: labels.len().to_string(),
+            });
+        }
+        check_finite(path, &raw.x)?;
+        let classes = sorted_classes(&labels);
+        let class_of: HashMap<&str, usize> = classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+        let targets = labels.iter().map(|label| class_of[label.as_str()]).collect();
+        let info = DataInfo {
+            path: path.into(),
+            sha256,
+            samples: raw.x.ncols(),
+            features: raw.x.nrows(),
+            classes: classes.len(),
+        };
+        Ok(LabData { x: raw.x, classes, targets, is_train: raw.is_train, image_shape: raw.image_shape, info, labels })
+    }
+
+    /// The samples at these places, as valid training data.
+    pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
+        let labels: Vec<String> = places.iter().map(|&i| self.labels[i].clone()).collect();
+        Dataset::new(self.columns(places).as_ref(), &labels)
+    }
+
+    /// The samples at these places, features x samples.
+    pub fn columns(&self, places: &[usize]) -> Mat<f64> {
+        Mat::from_fn(self.x.nrows(), places.len(), |i, j| self.x[(i, places[j])])
+    }
+}
+
+/// Refuses NaN and infinity anywhere, naming sample and feature as they are in the file.
+fn check_finite(path: &str, x: &Mat<f64>) -> Result<()> {
+    for j in 0..x.ncols() {
+        if let Some(i) = (0..x.nrows()).find(|&i| !x[(i, j)].is_finite()) {
+            return Err(Error::Data(format!(
+                "{path}: sample {j}, feature {i} (counted from 0) is {}: remove or impute such values first",
+                x[(i, j)]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Digest of a file's bytes, or of every file of a folder with its name.
+pub fn digest(path: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    if path.is_dir() {
+        let mut files = Vec::new();
+        list_files(path, &mut files)?;
+        files.sort();
+        for file in files {
+            let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+            hash.update(format!("{name}\n{}\n", digest(&file)?));
+        }
+    } else {
+        let mut file = std::fs::File::open(path).map_err(Error::io(path))?;
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match file.read(&mut buffer).map_err(Error::io(path))? {
+                0 => break,
+                n => hash.update(&buffer[..n]),
+            }
+        }
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+/// Digest of samples and labels that came from no file.
+pub fn digest_raw(raw: &RawData) -> String {
+    let mut hash = Sha256::new();
+    hash.update(format!("{} x {}\n", raw.x.nrows(), raw.x.ncols()));
+    for column in raw.x.col_iter() {
+        column.iter().for_each(|value| hash.update(value.to_le_bytes()));
+    }
+    raw.labels.iter().flatten().for_each(|label| hash.update(format!("{label}\n")));
+    hex(&hash.finalize())
+}
+
+/// Digest of a text.
+pub fn digest_text(text: &str) -> String {
+    hex(&Sha256::digest(text))
+}
+
+fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        if path.is_dir() {
+            list_files(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_that_of_the_bytes_and_of_a_folder_that_of_names_and_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.txt");
+        std::fs::write(&file, "abc").unwrap();
+        assert_eq!(digest(&file).unwrap(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        let before = digest(folder.path()).unwrap();
+        assert_eq!(before, digest(folder.path()).unwrap());
+        std::fs::rename(&file, folder.path().join("b.txt")).unwrap();
+        assert_ne!(before, digest(folder.path()).unwrap());
+    }
+}

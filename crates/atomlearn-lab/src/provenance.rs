@@ -1,0 +1,42 @@
+//! Where a result comes from: version, machine, time.
+
+use serde::{Deserialize, Serialize};
+
+/// Version, machine and time of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the toolkit.
+    pub version: String,
+    /// Threads used.
+    pub threads: usize,
+    /// Processor.
+    pub cpu: String,
+    /// Start, UTC, RFC 3339.
+    pub time: String,
+}
+
+impl Provenance {
+    /// That of the present run.
+    pub fn now() -> Self {
+        Provenance {
+            version: env!("CARGO_PKG_VERSION").into(),
+            threads: rayon::current_num_threads(),
+            cpu: cpu(),
+            time: time(),
+        }
+    }
+}
+
+/// The time to the second; `SOURCE_DATE_EPOCH`, where set, stands for now, so that outputs can be reproduced.
+pub fn time() -> String {
+    let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+    let fixed = fixed.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    let now = jiff::Timestamp::now();
+    fixed.or_else(|| jiff::Timestamp::from_second(now.as_second()).ok()).unwrap_or(now).to_string()
+}
+
+fn cpu() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
+}
