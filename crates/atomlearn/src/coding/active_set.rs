@@ -26,6 +26,9 @@ const PIVOT_ROUNDS: usize = 8;
 /// The active entries fit their signs if `|c_k - lambda s_k|` is below this fraction of the penalty.
 const SETTLED: f64 = 1e-7;
 
+/// An atom joins if `|c_k|` exceeds the penalty by this fraction of it; twins of active atoms differ by rounding only.
+const VIOLATES: f64 = 1e-9;
+
 /// The Gram matrix of a dictionary, as the solver needs it.
 pub(super) trait Gram: Sync {
     /// Number of atoms.
@@ -222,10 +225,8 @@ impl ActiveSet {
         }
         self.newton_direction(gram, penalty);
         self.z.iter_mut().zip(&self.direction).for_each(|(z, d)| *z += d);
-        let mut agreed = false;
         for _ in 0..PIVOT_ROUNDS {
-            agreed = !self.drop_crossed();
-            if agreed {
+            if !self.drop_crossed() {
                 break;
             }
             self.minimise_for_signs(gram, b, penalty);
@@ -237,9 +238,6 @@ impl ActiveSet {
             return true;
         }
         self.back();
-        if agreed && added == 0 {
-            return false;
-        }
         self.courage *= 0.25;
         self.feature_sign_step(gram, b, penalty);
         self.objective(b, penalty) < before
@@ -295,9 +293,9 @@ impl ActiveSet {
     /// Takes in the `most` atoms that violate `|c_k| <= lambda` worst; returns how many.
     #[inline(always)]
     fn admit(&mut self, penalty: f64, most: usize) -> usize {
-        let (c, inside) = (&self.c, &self.inside);
+        let (c, inside, limit) = (&self.c, &self.inside, penalty * (1.0 + VIOLATES));
         self.candidates.clear();
-        self.candidates.extend((0..c.len()).filter(|&k| c[k].abs() > penalty && !inside[k]));
+        self.candidates.extend((0..c.len()).filter(|&k| c[k].abs() > limit && !inside[k]));
         if self.candidates.len() > most {
             let worse = |&i: &usize, &j: &usize| c[j].abs().total_cmp(&c[i].abs()).then(i.cmp(&j));
             self.candidates.select_nth_unstable_by(most, worse);

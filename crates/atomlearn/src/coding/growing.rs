@@ -33,17 +33,17 @@ impl Growing {
         let mut next = shared;
         while next < atoms.len() {
             let count = if atoms.len() - next >= ROWS { ROWS } else { 1 };
-            for i in next..next + count {
+            for (i, &atom) in atoms.iter().enumerate().skip(next).take(count) {
                 let row = &mut self.rows[i * self.stride..i * self.stride + i + 1];
-                row.iter_mut().zip(atoms).for_each(|(v, &k)| *v = gram.entry(k, atoms[i]));
+                row.iter_mut().zip(atoms).for_each(|(v, &k)| *v = gram.entry(k, atom));
             }
             let (done, new) = self.rows.split_at_mut(next * self.stride);
             if count == ROWS {
                 substitute_rows(done, self.stride, next, new);
             }
-            for i in next..next + count {
-                let from = if count == ROWS { next } else { 0 };
-                self.finish_row(from, i, gram.entry(atoms[i], atoms[i]));
+            let from = if count == ROWS { next } else { 0 };
+            for (i, &atom) in atoms.iter().enumerate().skip(next).take(count) {
+                self.finish_row(from, i, gram.entry(atom, atom));
             }
             next += count;
         }

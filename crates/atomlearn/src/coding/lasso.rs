@@ -114,8 +114,8 @@ fn run(
         .into_par_iter()
         .map_init(ActiveSet::default, |solver, block| {
             let mut part = LassoCodes::empty(gram.len());
-            for i in block * BLOCK..n.min((block + 1) * BLOCK) {
-                let sample = Sample { b: column(correlations, i), energy: energies[i], limits };
+            for (i, &energy) in energies.iter().enumerate().take(n).skip(block * BLOCK).take(BLOCK) {
+                let sample = Sample { b: column(correlations, i), energy, limits };
                 vectorised(|| match task {
                     LassoTask::Penalised(penalty) => sample.penalised(gram, solver, penalty, &mut part),
                     LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),

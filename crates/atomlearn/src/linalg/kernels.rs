@@ -28,8 +28,8 @@ pub(crate) fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y:
             y[i] += (w[j] * a[i] + w[j + 1] * b[i]) + (w[j + 2] * c[i] + w[j + 3] * d[i]);
         }
     }
-    for j in fours..w.len() {
-        axpy(w[j], &column(j)[..n], y);
+    for (j, &weight) in w.iter().enumerate().skip(fours) {
+        axpy(weight, &column(j)[..n], y);
     }
 }
 
