@@ -4,18 +4,16 @@
 //! the same model from the few rows of `X_r`: analysis dictionaries are `Omega = Omega_r Q^T`, synthesis dictionaries
 //! `D = Q D_r`, and norms of rows and columns are preserved. Nothing is approximated.
 
-use crate::linalg::{column_norms, mul, qr, select_columns, svd};
+use crate::linalg::{column_norms, mul, qr};
 use crate::{Dataset, Result};
 use faer::{Mat, MatRef};
 
-/// A sample whose part outside the span of earlier ones is below this fraction of its length depends on them.
-const DEPENDENT: f64 = 1e-12;
-/// What may be left of a dependent sample outside the basis.
-const SPANNED: f64 = 1e-11;
+/// A row of `R` below this fraction of the largest is rounding.
+const NEGLIGIBLE: f64 = 1e-13;
 
 /// Training data in coordinates of their own range.
 pub struct Reduced {
-    /// `Q`: orthonormal columns that span the samples, features x rank.
+    /// `Q`: orthonormal columns whose span holds the samples, features x rank.
     pub basis: Mat<f64>,
     /// The same samples in that basis, `X_r = Q^T X`, rank x samples.
     pub train: Dataset,
@@ -23,50 +21,18 @@ pub struct Reduced {
 
 /// The reduction of `train`, or `None` if it has no more features than samples.
 ///
-/// Samples that depend on each other lower the rank below the number of samples; the rank is never below one.
+/// The QR decomposition gives samples that depend on earlier ones no direction of their own: its `R` is a staircase
+/// whose rows end at the rank. The rank is never below one.
 pub fn reduce(train: &Dataset) -> Result<Option<Reduced>> {
     if train.n_features() <= train.n_samples() {
         return Ok(None);
     }
     let (q, r) = qr(train.x());
-    let norms = column_norms(train.x());
-    let (mut kept, dropped): (Vec<usize>, Vec<usize>) =
-        (0..train.n_samples()).partition(|&j| r[(j, j)].abs() > DEPENDENT * norms[j]);
-    if kept.is_empty() {
-        kept.push(0);
-    }
-    let (basis, coordinates) = match dropped.is_empty() {
-        true => (q, r),
-        false => match independent(train.x(), &norms, &kept, &dropped) {
-            Some(reduced) => reduced,
-            None => singular(q, r.as_ref())?,
-        },
-    };
-    Ok(Some(Reduced { basis, train: train.with_features(coordinates)? }))
-}
-
-/// Basis from the `kept` samples and coordinates of all, unless some `dropped` sample is not in their span after all
-/// (the directions that QR makes up for dependent samples may have hidden it).
-fn independent(x: MatRef<'_, f64>, norms: &[f64], kept: &[usize], dropped: &[usize]) -> Option<(Mat<f64>, Mat<f64>)> {
-    let (basis, r) = qr(select_columns(x, kept).as_ref());
-    let rest = select_columns(x, dropped);
-    let along = mul(basis.transpose(), rest.as_ref());
-    let left = column_norms((&rest - mul(basis.as_ref(), along.as_ref())).as_ref());
-    if dropped.iter().zip(&left).any(|(&j, left)| *left > SPANNED * norms[j]) {
-        return None;
-    }
-    let mut coordinates = Mat::zeros(basis.ncols(), x.ncols());
-    kept.iter().zip(r.col_iter()).for_each(|(&j, column)| coordinates.col_mut(j).copy_from(column));
-    dropped.iter().zip(along.col_iter()).for_each(|(&j, column)| coordinates.col_mut(j).copy_from(column));
-    Some((basis, coordinates))
-}
-
-/// Basis and coordinates from the singular vectors of `q r`.
-fn singular(q: Mat<f64>, r: MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> {
-    let (u, s, v) = svd(r, "range of the training data")?;
-    let floor = q.nrows() as f64 * f64::EPSILON * s[0];
-    let rank = s.iter().take_while(|&&s| s > floor).count().max(1);
-    Ok((mul(q.as_ref(), u.subcols(0, rank)), Mat::from_fn(rank, v.nrows(), |i, j| s[i] * v[(j, i)])))
+    let rows = column_norms(r.transpose());
+    let largest = rows.iter().copied().fold(0.0, f64::max);
+    let rank = rows.iter().rposition(|&norm| norm > NEGLIGIBLE * largest).map_or(1, |last| last + 1);
+    let train = train.with_features(r.subrows(0, rank).to_owned())?;
+    Ok(Some(Reduced { basis: q.subcols(0, rank).to_owned(), train }))
 }
 
 impl Reduced {
@@ -116,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn made_up_directions_hide_no_sample() {
-        // Two equal samples, then the very direction that QR makes up for the second.
+    fn equal_and_zero_samples_hide_no_other() {
+        // Two equal samples, then directions that a QR might make up for the second.
         let train = synth::blobs(2, 2, 9, 5);
         let x = Mat::from_fn(9, 4, |i, j| f64::from(u8::from(i == [0, 0, 1, 2][j])));
         check(&train.with_features(x).unwrap(), 3);

@@ -1,6 +1,8 @@
 //! What the analysis-dictionary methods promise alike: same bits on any number of threads, stored models that score
 //! the same, hostile parts refused, an observer that can stop.
 
+#![allow(clippy::unwrap_used)]
+
 use atomlearn::registry::{self, Values};
 use atomlearn::{Classifier, Dataset, Mat, Observer, Parts, Step, synth};
 use std::collections::HashMap;

@@ -42,7 +42,7 @@ fn walsh(changes: usize, column: usize, bits: u32) -> bool {
     }
     // The Sylvester-Hadamard row of a given number of sign changes is its bit-reversed Gray code.
     let row = (changes ^ (changes >> 1)).reverse_bits() >> (usize::BITS - bits);
-    (row & column).count_ones() % 2 == 0
+    (row & column).count_ones().is_multiple_of(2)
 }
 
 #[cfg(test)]
