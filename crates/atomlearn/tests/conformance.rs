@@ -51,18 +51,20 @@ fn learns_and_generalises() {
 
 #[test]
 fn same_bits_on_any_number_of_threads() {
-    let (train, test) = problem();
-    for method in METHODS {
-        let run = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| {
-                let model = fit(method, &train);
-                let parts: Vec<Mat<f64>> = model.parts().into_iter().map(|(_, part)| part.to_owned()).collect();
-                (parts, model.scores_by_rule(test.x()).unwrap())
-            })
-        };
-        let one = run(1);
-        assert!(one == run(2) && one == run(4), "{}", method.key);
+    // Large enough for every parallel path; more samples than features, and fewer.
+    for train in [synth::blobs(6, 30, 50, 1), synth::blobs(6, 25, 200, 2)] {
+        for method in METHODS {
+            let run = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| {
+                    let model = fit(method, &train);
+                    let parts: Vec<Mat<f64>> = model.parts().into_iter().map(|(_, part)| part.to_owned()).collect();
+                    (parts, model.scores_by_rule(train.x()).unwrap())
+                })
+            };
+            let one = run(1);
+            assert!(one == run(2) && one == run(4), "{}", method.key);
+        }
     }
 }
 
@@ -79,7 +81,7 @@ fn order_of_samples_and_names_of_classes_do_not_matter() {
         assert_eq!(renamed.predict(test.x()).unwrap(), expected, "{}: renamed classes", method.key);
         let other = fit(method, &subset(&train, &shuffled, |c| c.to_string())).predict(test.x()).unwrap();
         let same = other.iter().zip(&expected).filter(|(a, b)| a == b).count();
-        assert!(same * 100 >= expected.len() * 95, "{}: {same} of {}", method.key, expected.len());
+        assert!(same * 100 >= expected.len() * 90, "{}: {same} of {}", method.key, expected.len());
     }
 }
 

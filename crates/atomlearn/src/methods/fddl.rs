@@ -40,6 +40,9 @@ use atoms::AtomStep;
 use codes::CodeStep;
 use faer::{Mat, MatRef};
 
+/// Scores feel the codes themselves, not just their objective, so test codes are solved nearly exactly.
+const TEST_LIMITS: LassoLimits = LassoLimits { tolerance: 1e-10, max_steps: 2000 };
+
 /// Atoms per class where nothing is said, if the classes are large enough.
 const AUTO_ATOMS: usize = 10;
 
@@ -236,7 +239,7 @@ impl FddlModel {
     fn code(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
         let correlations = mul(self.dictionary.transpose(), x);
         let task = LassoTask::Penalised(self.params.halved(self.params.gamma));
-        let codes = lasso(self.gram.as_ref(), correlations.as_ref(), &energies(x), task, LassoLimits::default()).codes;
+        let codes = lasso(self.gram.as_ref(), correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
         (codes.to_dense(), correlations)
     }
 
@@ -269,7 +272,7 @@ impl FddlModel {
             let pull = gamma2 * mean.squared_norm_l2();
             let energies: Vec<f64> = energies(x).into_iter().map(|energy| energy + pull).collect();
             let task = LassoTask::Penalised(penalty);
-            let found = lasso(gram.as_ref(), correlations.as_ref(), &energies, task, LassoLimits::default());
+            let found = lasso(gram.as_ref(), correlations.as_ref(), &energies, task, TEST_LIMITS);
             for i in 0..x.ncols() {
                 let l1: f64 = found.codes.sample(i).1.iter().map(|a| a.abs()).sum();
                 errors[(c, i)] = found.squared_residuals[i] + 2.0 * penalty * l1;
