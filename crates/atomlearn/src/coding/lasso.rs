@@ -20,8 +20,10 @@ use rayon::prelude::*;
 
 /// Samples coded by one task; fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 16;
-/// The residual is `epsilon` if it is within this fraction of it.
+/// The residual is `epsilon` if it is within this fraction of it, or of `sqrt(tolerance) |x|`: a gap of `g` leaves the
+/// residual uncertain by `sqrt(2 g)`, so that asking for much more would chase rounding.
 const AT_EPSILON: f64 = 1e-6;
+const AT_GAP: f64 = 0.1;
 /// Newton steps on the penalty; bisection halves the interval at worst, so this is far more than enough.
 const PENALTY_STEPS: usize = 60;
 /// `|x - D z| <= epsilon` is given up below this fraction of the penalty that makes all codes zero.
@@ -162,6 +164,7 @@ impl Sample<'_> {
         if self.energy <= target || top == 0.0 {
             return out.push(solver, top, 0.0, self.energy);
         }
+        let near = (AT_EPSILON * epsilon).max(AT_GAP * (self.limits.tolerance * self.energy).sqrt());
         let (mut low, mut high) = (SMALLEST_PENALTY * top, top);
         // The penalty at which a code of one atom has this residual, in the scale of the first correlations.
         let mut penalty = (top * epsilon / self.energy.sqrt()).clamp(low, high);
@@ -175,7 +178,8 @@ impl Sample<'_> {
             let way = (from, penalty);
             let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
             let off = reached.squared_residual - target;
-            let done = off.abs() <= 2.0 * AT_EPSILON * target || high - low <= 1e-9 * high;
+            let apart = (reached.squared_residual.sqrt() - epsilon).abs();
+            let done = apart <= near || high - low <= 1e-9 * high;
             if done || round == PENALTY_STEPS {
                 return out.push(solver, penalty, reached.gap, reached.squared_residual);
             }
