@@ -20,10 +20,14 @@ use rayon::prelude::*;
 
 /// Samples coded by one task; fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 16;
-/// The residual is `epsilon` if it is within this fraction of it.
+/// The residual is `epsilon` if it is within this fraction of it, or of `sqrt(tolerance) |x|`: a gap of `g` leaves the
+/// residual uncertain by `sqrt(2 g)`, so that asking for much more would chase rounding.
 const AT_EPSILON: f64 = 1e-6;
+const AT_GAP: f64 = 0.1;
 /// Newton steps on the penalty; bisection halves the interval at worst, so this is far more than enough.
 const PENALTY_STEPS: usize = 60;
+/// The penalty falls to no less than this fraction of itself at a time.
+const DESCENT: f64 = 0.3;
 /// `|x - D z| <= epsilon` is given up below this fraction of the penalty that makes all codes zero.
 const SMALLEST_PENALTY: f64 = 1e-7;
 
@@ -162,7 +166,9 @@ impl Sample<'_> {
         if self.energy <= target || top == 0.0 {
             return out.push(solver, top, 0.0, self.energy);
         }
-        let (mut low, mut high) = (SMALLEST_PENALTY * top, top);
+        let near = (AT_EPSILON * epsilon).max(AT_GAP * (self.limits.tolerance * self.energy).sqrt());
+        let floor = SMALLEST_PENALTY * top;
+        let (mut low, mut high) = (floor, top);
         // The penalty at which a code of one atom has this residual, in the scale of the first correlations.
         let mut penalty = (top * epsilon / self.energy.sqrt()).clamp(low, high);
         let mut from = top;
@@ -175,7 +181,8 @@ impl Sample<'_> {
             let way = (from, penalty);
             let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
             let off = reached.squared_residual - target;
-            let done = off.abs() <= 2.0 * AT_EPSILON * target || high - low <= 1e-9 * high;
+            let apart = (reached.squared_residual.sqrt() - epsilon).abs();
+            let done = apart <= near || high - low <= 1e-9 * high;
             if done || round == PENALTY_STEPS {
                 return out.push(solver, penalty, reached.gap, reached.squared_residual);
             }
@@ -187,11 +194,11 @@ impl Sample<'_> {
             let slope = solver.residual_slope(gram);
             let next = (penalty * penalty - off / slope).max(0.0).sqrt();
             from = penalty;
-            let inside = next > low && next < high;
-            penalty = if inside {
+            penalty = if next > low.max(DESCENT * penalty) && next < high {
                 next
-            } else if off > 0.0 && next <= low && low == SMALLEST_PENALTY * top {
-                low
+            } else if low == floor {
+                // The slope grows as the penalty falls, so that Newton goes too far while nothing bounds it from below.
+                (DESCENT * penalty).max(floor)
             } else {
                 (low * high).sqrt()
             };
