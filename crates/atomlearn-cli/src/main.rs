@@ -14,6 +14,10 @@ use console::Console;
 use failure::Failure;
 use std::process::ExitCode;
 
+/// Training makes and drops many matrices of a few megabytes; an allocator that keeps their pages saves a tenth of the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse_or_exit();
     let console = Console::new(&cli.global);

@@ -106,7 +106,11 @@ fn more_atoms_than_samples_is_refused_or_warned_about() {
             let key = method["key"].as_str().unwrap();
             let run = place.run(&format!("train data.csv --method {key} --set atoms_per_class=9 -o {key}.model"));
             match run.code {
-                0 => assert!(run.err.contains("warning:"), "{key}: trained without a word"),
+                // Rows of an analysis operator and pairs of DPL are not drawn from the samples; any number is fine.
+                0 => assert!(
+                    run.err.contains("warning:") || ["cadl", "dpl"].contains(&key),
+                    "{key}: trained without a word"
+                ),
                 2 | 3 => assert!(run.err.contains("atoms_per_class"), "{key}: {}", run.err),
                 code => panic!("{key}: exit code {code}: {}", run.err),
             }

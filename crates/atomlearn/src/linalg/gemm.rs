@@ -36,29 +36,38 @@ fn into(target: MatMut<'_, f64>, accum: Accum, a: MatRef<'_, f64>, b: MatRef<'_,
 pub fn gram(a: MatRef<'_, f64>) -> Mat<f64> {
     let n = a.ncols();
     let mut product = Mat::zeros(n, n);
-    let panel_of = |p: usize, panel: MatMut<'_, f64>| {
-        let (start, width) = (p * PANEL, panel.ncols());
-        let below = a.subcols(start, n - start);
-        matmul(
-            panel.subrows_mut(start, n - start),
-            Accum::Replace,
-            below.transpose(),
-            a.subcols(start, width),
-            1.0,
-            Par::Seq,
-        );
-    };
+    lower_gram(product.as_mut(), a);
+    mirror(&mut product);
+    product
+}
+
+/// The lower triangle of `a^T a` by halves: one large product below the diagonal, the same again on either side of it.
+fn lower_gram(product: MatMut<'_, f64>, a: MatRef<'_, f64>) {
+    let n = a.ncols();
     if n <= PANEL {
-        panel_of(0, product.as_mut());
-    } else {
-        product.as_mut().par_col_chunks_mut(PANEL).enumerate().for_each(|(p, panel)| panel_of(p, panel));
+        return matmul(product, Accum::Replace, a.transpose(), a, 1.0, Par::Seq);
     }
-    for j in 1..n {
-        for i in 0..j {
-            product[(i, j)] = product[(j, i)];
+    let half = n / 2;
+    let (left, right) = a.split_at_col(half);
+    let (upper_left, _, lower_left, lower_right) = product.split_at_mut(half, half);
+    let corner = || into(lower_left, Accum::Replace, right.transpose(), left, 1.0);
+    let diagonal = || rayon::join(|| lower_gram(upper_left, left), || lower_gram(lower_right, right));
+    rayon::join(corner, diagonal);
+}
+
+/// Copies the lower triangle into the upper one, in tiles that stay in cache.
+fn mirror(product: &mut Mat<f64>) {
+    const TILE: usize = 32;
+    let n = product.nrows();
+    for j0 in (0..n).step_by(TILE) {
+        for i0 in (0..=j0).step_by(TILE) {
+            for j in j0..(j0 + TILE).min(n) {
+                for i in i0..(i0 + TILE).min(j) {
+                    product[(i, j)] = product[(j, i)];
+                }
+            }
         }
     }
-    product
 }
 
 /// `a a^T`, exactly symmetric.

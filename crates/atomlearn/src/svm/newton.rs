@@ -7,7 +7,7 @@
 
 use super::border::Bordered;
 use super::{Svm, sign};
-use crate::linalg::{Spd, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, add_columns, column, gram, mul, outer_gram, select_columns, vectorised};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -122,6 +122,11 @@ impl<'a> Shared<'a> {
         Err(Error::numeric(STAGE, "Newton's method did not settle; are the codes finite and of sensible scale?"))
     }
 
+    /// Most active samples for which the dual system is the cheaper one.
+    fn largest_dual(&self) -> usize {
+        largest_dual(self.z.nrows(), self.gram.is_some())
+    }
+
     /// The minimiser with this active set.
     fn target(&self, active: &[usize], t: &[f64], bias: f64, base: &mut Option<Base>) -> Result<Point> {
         let n = t.len();
@@ -133,7 +138,7 @@ impl<'a> Shared<'a> {
         let own;
         let system = match &self.all_active {
             Some(all_active) if active.len() == n => Some(all_active),
-            _ if active.len() <= self.z.nrows() => None,
+            _ if active.len() <= self.largest_dual() => None,
             _ => {
                 own = System::new(self.z, self.gram.as_ref(), active, self.tau)?;
                 Some(&own)
@@ -178,7 +183,7 @@ impl<'a> Shared<'a> {
         }
         let factor = match System::new(self.z, self.gram.as_ref(), active, self.tau)? {
             System::Dual(factor) => factor,
-            System::Primal(..) => unreachable!("there are no more active samples than dimensions"),
+            System::Primal(..) => unreachable!("there are few enough active samples for the dual system"),
         };
         let solved = factor.solve(rhs.as_ref());
         *base = Some(Base { active: active.to_vec(), factor });
@@ -216,10 +221,8 @@ impl<'a> Shared<'a> {
         let n = alpha.len();
         if let Some(gram) = &self.gram {
             let mut outputs = vec![bias; n];
-            for &j in active {
-                let a = alpha[j];
-                outputs.iter_mut().zip(gram.col(j).iter()).for_each(|(o, g)| *o += a * g);
-            }
+            let weights: Vec<f64> = active.iter().map(|&j| alpha[j]).collect();
+            vectorised(|| add_columns(&weights, |p| column(gram.as_ref(), active[p]), &mut outputs));
             return outputs;
         }
         let coefficients = Mat::from_fn(active.len(), 1, |p, _| alpha[active[p]]);
@@ -265,10 +268,15 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// With the Gram matrix at hand, the dual system costs `|A|^3 / 3` against `|A| dim^2 + dim^3 / 3` of the primal one.
+fn largest_dual(dim: usize, has_gram: bool) -> usize {
+    if has_gram { dim * 3 / 2 } else { dim }
+}
+
 impl System {
     fn new(z: MatRef<'_, f64>, gram_all: Option<&Mat<f64>>, active: &[usize], tau: f64) -> Result<Self> {
         let size = active.len();
-        if size > z.nrows() {
+        if size > largest_dual(z.nrows(), gram_all.is_some()) {
             let za = select_columns(z, active);
             let ones = mul(za.as_ref(), Mat::from_fn(size, 1, |_, _| 1.0).as_ref());
             let mut system = outer_gram(za.as_ref());
