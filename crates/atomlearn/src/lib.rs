@@ -1,4 +1,7 @@
-//! Discriminative dictionary learning.
+//! Discriminative dictionary learning: labelled samples in, one score per class and sample out.
+//!
+//! Columns are samples and atoms everywhere. A method is a plain struct of parameters that can [`Fit`]; what it learns is a
+//! [`Classifier`]. [`Model`] adds preprocessing and the model file, [`registry`] lists every method by name.
 pub mod archive;
 pub mod blocks;
 pub mod coding;
@@ -31,3 +34,7 @@ pub use faer::{Mat, MatRef};
 pub use method::{Classifier, Fit, Parts};
 pub use model::Model;
 pub use observe::{Observer, Step};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;
