@@ -3,7 +3,7 @@
 use crate::coding::ridge::ridge_map;
 use crate::linalg::{column, dot, gram, mul};
 use crate::{Blocks, Result};
-use faer::{Mat, MatRef};
+use faer::{Mat, MatRef, Scale};
 
 /// Squared class residuals `|x - D_c z_c|^2` through the Gram blocks `D_c^T D_c`.
 #[derive(Clone, Debug)]
@@ -48,12 +48,13 @@ impl ClassResiduals {
 }
 
 /// Ridge codes and their class residuals, ready for many samples: the decision of CRC and of LCDL-SV's residual rule.
+///
+/// `|x - D_c z_c|^2 = |x|^2 + z_c . v_c` with `v_c = D_c^T D_c z_c - 2 D_c^T x`, and `v` is a linear map of `x` like `z`.
 #[derive(Clone, Debug)]
 pub struct RidgeResiduals {
-    n_atoms: usize,
-    /// `[P; D^T]`, so that codes and correlations are one product.
+    blocks: Blocks,
+    /// `[P; V]` with `z = P x` and `v = V x`, so that one product serves both.
     stacked: Mat<f64>,
-    residuals: ClassResiduals,
 }
 
 impl RidgeResiduals {
@@ -62,22 +63,36 @@ impl RidgeResiduals {
         let (m, n_atoms) = dictionary.shape();
         let map = ridge_map(dictionary, kappa, stage)?;
         let mut stacked = Mat::zeros(2 * n_atoms, m);
+        for range in blocks.ranges() {
+            let own = dictionary.subcols(range.start, range.len());
+            let mut v = mul(gram(own).as_ref(), map.subrows(range.start, range.len()));
+            v -= Scale(2.0) * own.transpose();
+            stacked.subrows_mut(n_atoms + range.start, range.len()).copy_from(v);
+        }
         stacked.subrows_mut(0, n_atoms).copy_from(map);
-        stacked.subrows_mut(n_atoms, n_atoms).copy_from(dictionary.transpose());
-        Ok(RidgeResiduals { n_atoms, stacked, residuals: ClassResiduals::new(dictionary, blocks) })
+        Ok(RidgeResiduals { blocks: blocks.clone(), stacked })
     }
 
     /// The code map `P`, atoms x features.
     pub fn map(&self) -> MatRef<'_, f64> {
-        self.stacked.subrows(0, self.n_atoms)
+        self.stacked.subrows(0, self.blocks.total())
     }
 
     /// Codes of the samples and their class residuals.
     pub fn of(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Residuals) {
+        let (n_atoms, n_classes, n) = (self.blocks.total(), self.blocks.len(), x.ncols());
         let both = mul(self.stacked.as_ref(), x);
-        let codes = both.subrows(0, self.n_atoms);
-        let residuals = self.residuals.of(x, codes, both.subrows(self.n_atoms, self.n_atoms));
-        (codes.to_owned(), residuals)
+        let (mut squared, mut code_energy) = (Mat::zeros(n_classes, n), Mat::zeros(n_classes, n));
+        for i in 0..n {
+            let energy = x.col(i).squared_norm_l2();
+            let (z, v) = column(both.as_ref(), i).split_at(n_atoms);
+            for (c, range) in self.blocks.ranges().enumerate() {
+                let (z, v) = (&z[range.clone()], &v[range]);
+                squared[(c, i)] = (energy + dot(z, v)).max(0.0);
+                code_energy[(c, i)] = dot(z, z);
+            }
+        }
+        (both.subrows(0, n_atoms).to_owned(), Residuals { squared, code_energy })
     }
 }
 
@@ -135,6 +150,21 @@ mod tests {
             }
         }
         assert_eq!(found.regularized()[(0, 3)], f64::INFINITY);
+    }
+
+    #[test]
+    fn ridge_residuals_equal_the_definition() {
+        let d = Mat::from_fn(6, 7, |i, j| ((i * 5 + j * 3) % 11) as f64 / 11.0 - 0.3);
+        let x = Mat::from_fn(6, 4, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
+        let blocks = Blocks::from_sizes([3, 0, 4]);
+        let (z, found) = RidgeResiduals::new(d.as_ref(), &blocks, 0.1, "t").unwrap().of(x.as_ref());
+        assert!((mul(ridge_map(d.as_ref(), 0.1, "t").unwrap().as_ref(), x.as_ref()) - &z).norm_max() < 1e-14);
+        for (c, range) in blocks.ranges().enumerate() {
+            let part = mul(d.subcols(range.start, range.len()), z.subrows(range.start, range.len()));
+            for i in 0..4 {
+                assert!((found.squared[(c, i)] - (x.col(i) - part.col(i)).squared_norm_l2()).abs() < 1e-12);
+            }
+        }
     }
 
     #[test]

@@ -3,17 +3,15 @@
 
 use atomlearn::io::{ImageShape, RawData, ReadOptions, digits, read};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The data set, or `None` (said aloud) where there is none.
 fn real(name: &str) -> Option<RawData> {
-    let folder = std::env::var_os("ATOMLEARN_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let path = folder.join(name);
-    if !path.exists() {
+    let path = std::env::var_os("ATOMLEARN_DATA").map(|folder| Path::new(&folder).join(name));
+    let Some(path) = path.filter(|path| path.exists()) else {
         println!("skipped: no real data");
         return None;
-    }
+    };
     Some(read(&path, &ReadOptions::default()).unwrap())
 }
 
