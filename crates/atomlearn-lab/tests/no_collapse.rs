@@ -1,5 +1,7 @@
 //! LCDL-SV must not collapse where the published arithmetic does: digits, fresh splits and few dimensions.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use atomlearn::registry::{self, Values};
 use atomlearn::{Model, io};
 use atomlearn_lab::data::{LabData, digest_raw};

@@ -1,5 +1,7 @@
 //! What every method of the registry must do. A new row joins without a line here.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use atomlearn::observe::Trace;
 use atomlearn::params::Domain;
 use atomlearn::registry::{METHODS, Method, Values};

@@ -5,6 +5,8 @@
 //! the predictions of the three rules, as the published MATLAB code computed them under Octave 7.3 with lambda1 = 1e-3,
 //! lambda2 = 1e-6, theta = 5, knn = 1, 20 iterations, tol = 1e-3, 10 atoms per class, eta1 = 1e-2, eta2 = 5.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use atomlearn::io::{self, ReadOptions, Samples, read};
 use atomlearn::linalg::{normalize_columns, select_columns};
 use atomlearn::method::best_class;
