@@ -195,13 +195,13 @@ mod tests {
         for sparsity in [0, 1, 2, 5, 9, 12, 40] {
             let codes = code(d.as_ref(), x.as_ref(), sparsity, None);
             let residual = &x - mul(d.as_ref(), codes.to_dense().as_ref());
-            for i in 0..50 {
+            for (i, before) in before.iter_mut().enumerate() {
                 let (atoms, values) = codes.sample(i);
                 assert!(atoms.len() <= sparsity.min(12));
                 let chosen = select_columns(d.as_ref(), atoms);
                 assert!(mul(chosen.transpose(), residual.subcols(i, 1)).norm_max() < 1e-10, "orthogonal residual");
-                assert!(residual.col(i).norm_l2() <= before[i] + 1e-12);
-                before[i] = residual.col(i).norm_l2();
+                assert!(residual.col(i).norm_l2() <= *before + 1e-12);
+                *before = residual.col(i).norm_l2();
                 if !atoms.is_empty() && sparsity <= 9 {
                     let least_squares = Spd::new(gram(chosen.as_ref()), "t").unwrap();
                     let least_squares = least_squares.solve(mul(chosen.transpose(), x.subcols(i, 1)).as_ref());

@@ -71,6 +71,16 @@ impl SparseCodes {
     }
 }
 
+/// Reference codes made by scikit-learn, see `tests/data/make_sparse_codes.py`.
+#[cfg(test)]
+pub(crate) fn golden(name: &str) -> Mat<f64> {
+    let text = include_str!("../../tests/data/sparse_codes.csv");
+    let line = text.lines().find(|line| line.split(',').next() == Some(name)).unwrap();
+    let numbers: Vec<f64> = line.split(',').skip(1).map(|v| v.parse().unwrap()).collect();
+    let (rows, cols) = (numbers[0] as usize, numbers[1] as usize);
+    Mat::from_fn(rows, cols, |i, j| numbers[2 + j * rows + i])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,14 +97,4 @@ mod tests {
         assert_eq!((codes.n_samples(), codes.n_entries(), codes.sample(1)), (3, 3, (&[][..], &[][..])));
         assert_eq!(codes.to_dense(), faer::mat![[-1.0, 0.0, 0.0], [0.0, 0.0, 8.0], [1.5, 0.0, 0.0]]);
     }
-}
-
-/// Reference codes made by scikit-learn, see `tests/data/make_sparse_codes.py`.
-#[cfg(test)]
-pub(crate) fn golden(name: &str) -> Mat<f64> {
-    let text = include_str!("../../tests/data/sparse_codes.csv");
-    let line = text.lines().find(|line| line.split(',').next() == Some(name)).unwrap();
-    let numbers: Vec<f64> = line.split(',').skip(1).map(|v| v.parse().unwrap()).collect();
-    let (rows, cols) = (numbers[0] as usize, numbers[1] as usize);
-    Mat::from_fn(rows, cols, |i, j| numbers[2 + j * rows + i])
 }
