@@ -152,6 +152,17 @@ impl ActiveSet {
         self.factor.clear();
     }
 
+    /// The code `z` with `c = b - G z`.
+    pub fn resume(&mut self, z: &[f64], c: &[f64]) {
+        self.start(c);
+        for (k, &z) in z.iter().enumerate().filter(|(_, z)| **z != 0.0) {
+            self.active.push(k);
+            self.z.push(z);
+            self.signs.push(z.signum());
+            self.inside[k] = true;
+        }
+    }
+
     /// Comes down from the penalty `from` to `to` and there solves until the duality gap is at most `gap`.
     #[inline(always)]
     pub fn descend(

@@ -13,6 +13,7 @@
 //! codes of the last, finds the penalty whose residual is `epsilon`.
 
 use super::active_set::{ActiveSet, Dense, Gram, WithIdentity};
+use super::dense_codes::{InverseGram, Pivoting};
 use super::sparse::SparseCodes;
 use crate::linalg::{column, column_major, vectorised};
 use faer::MatRef;
@@ -20,6 +21,8 @@ use rayon::prelude::*;
 
 /// Samples coded by one task; fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 16;
+/// The same where the samples of a task share matrix products.
+const WIDE_BLOCK: usize = 64;
 /// The residual is `epsilon` if it is within this fraction of it, or of `sqrt(tolerance) |x|`: a gap of `g` leaves the
 /// residual uncertain by `sqrt(2 g)`, so that asking for much more would chase rounding.
 const AT_EPSILON: f64 = 1e-6;
@@ -81,6 +84,43 @@ pub fn lasso(
 ) -> LassoCodes {
     let mut store = None;
     run(&Dense(column_major(gram, &mut store)), correlations, energies, task, limits)
+}
+
+/// Like [`lasso`] with a penalty, faster for codes with few zeros: those are found with the inverse of the Gram matrix
+/// (`dense_codes.rs`), the others and any whose duality gap is too large as in [`lasso`].
+pub fn lasso_with_inverse(
+    gram: MatRef<'_, f64>,
+    inverse: &InverseGram,
+    correlations: MatRef<'_, f64>,
+    energies: &[f64],
+    penalty: f64,
+    limits: LassoLimits,
+) -> LassoCodes {
+    let (mut store_g, mut store_b) = (None, None);
+    let gram = Dense(column_major(gram, &mut store_g));
+    let correlations = column_major(correlations, &mut store_b);
+    let starts: Vec<usize> = (0..correlations.ncols()).step_by(WIDE_BLOCK).collect();
+    let code_block = |(solver, work): &mut (ActiveSet, Pivoting), &start: &usize| {
+        let b = correlations.subcols(start, WIDE_BLOCK.min(correlations.ncols() - start));
+        let (z, c, found) = inverse.codes(gram.0, b, penalty, work);
+        let mut part = LassoCodes::empty(gram.len());
+        for (i, &energy) in energies[start..].iter().enumerate().take(b.ncols()) {
+            let sample = Sample { b: column(b, i), energy, limits };
+            vectorised(|| {
+                if found[i] {
+                    solver.resume(column(z.as_ref(), i), column(c.as_ref(), i));
+                    sample.descend(&gram, solver, (penalty, penalty), &mut part);
+                } else {
+                    sample.penalised(&gram, solver, penalty, &mut part);
+                }
+            });
+        }
+        part
+    };
+    let blocks: Vec<LassoCodes> = starts.par_iter().map_init(Default::default, code_block).collect();
+    let mut all = LassoCodes::empty(gram.len());
+    blocks.into_iter().for_each(|part| all.append(part));
+    all
 }
 
 /// Like [`lasso`] over `[D I]`, so that single features may be explained away at the same price as atoms.
@@ -152,9 +192,14 @@ impl Sample<'_> {
     #[inline(always)]
     fn penalised(&self, gram: &impl Gram, solver: &mut ActiveSet, penalty: f64, out: &mut LassoCodes) {
         solver.start(self.b);
-        let way = (self.top_penalty(), penalty);
+        self.descend(gram, solver, (self.top_penalty(), penalty), out);
+    }
+
+    /// From the solver's code for one penalty to that for another.
+    #[inline(always)]
+    fn descend(&self, gram: &impl Gram, solver: &mut ActiveSet, way: (f64, f64), out: &mut LassoCodes) {
         let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
-        out.push(solver, penalty, reached.gap, reached.squared_residual);
+        out.push(solver, way.1, reached.gap, reached.squared_residual);
     }
 
     /// Newton on `lambda^2` for `|x - D z(lambda)|^2 = epsilon^2`, kept inside an interval that always holds the root.

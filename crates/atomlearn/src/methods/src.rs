@@ -10,11 +10,12 @@
 //! error `e` may explain single features at the same price, and the residual is `|x - e - D_c z_c|`.
 //!
 //! Steps: 1. store `X`, form `G = X^T X`; 2. per sample solve the lasso to a duality gap of `tolerance * 1/2 |x|^2`
-//! (`coding/lasso.rs`); 3. class residuals from `G` and `D^T x`.
+//! (`coding/lasso.rs`), with `G^-1` where most atoms are in use (`coding/dense_codes.rs`); 3. class residuals from `G` and `D^T x`.
 //! Reference: Wright et al., PAMI 2009. Deviations: the penalised form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
-use crate::coding::lasso::{LassoLimits, LassoTask, lasso, lasso_with_identity};
+use crate::coding::dense_codes::InverseGram;
+use crate::coding::lasso::{LassoLimits, LassoTask, lasso, lasso_with_identity, lasso_with_inverse};
 use crate::linalg::{gram, mul};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
@@ -55,6 +56,8 @@ pub struct SrcModel {
     sizes: Mat<f64>,
     blocks: Blocks,
     gram: Mat<f64>,
+    /// For the penalised form without occlusion, if there are no more samples than features.
+    inverse: Option<InverseGram>,
     residuals: ClassResiduals,
     params: Src,
 }
@@ -63,7 +66,10 @@ impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
         let residuals = ClassResiduals::new(dictionary.as_ref(), &blocks);
         let gram = gram(dictionary.as_ref());
-        SrcModel { classes, sizes: sizes_row(&blocks), gram, residuals, params: self.clone(), dictionary, blocks }
+        let of_use = self.form == Form::Penalised && !self.occlusion && dictionary.ncols() <= dictionary.nrows();
+        let inverse = if of_use { InverseGram::new(gram.as_ref()) } else { None };
+        let (sizes, params) = (sizes_row(&blocks), self.clone());
+        SrcModel { classes, sizes, gram, inverse, residuals, params, dictionary, blocks }
     }
 }
 
@@ -94,8 +100,12 @@ impl SrcModel {
         let limits = LassoLimits { tolerance: self.params.tolerance, ..Default::default() };
         let correlations = mul(self.dictionary.transpose(), x);
         if !self.params.occlusion {
-            let codes = lasso(self.gram.as_ref(), correlations.as_ref(), &energies, task, limits).codes;
-            return (codes.to_dense(), x.to_owned(), correlations);
+            let (g, b) = (self.gram.as_ref(), correlations.as_ref());
+            let found = match &self.inverse {
+                Some(inverse) => lasso_with_inverse(g, inverse, b, &energies, self.params.lambda, limits),
+                None => lasso(g, b, &energies, task, limits),
+            };
+            return (found.codes.to_dense(), x.to_owned(), correlations);
         }
         let mut both = Mat::zeros(n_atoms + x.nrows(), x.ncols());
         both.subrows_mut(0, n_atoms).copy_from(&correlations);
