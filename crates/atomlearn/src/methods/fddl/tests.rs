@@ -254,3 +254,49 @@ fn bits_do_not_depend_on_threads() {
     };
     assert!(run(1) == run(2) && run(1) == run(3));
 }
+
+/// The original cycles over classes, moving the codes of one while the others wait; the problem is convex, so solving
+/// all classes at once must end at least as low.
+#[test]
+fn all_classes_at_once_end_as_low_as_one_after_the_other() {
+    let (data, d, start, atoms) = problem();
+    let weights = (0.02, 0.3);
+    let step = CodeStep::new(data.x(), d.as_ref(), (&atoms, data.blocks()), weights);
+    let mut joint = start.clone();
+    step.solve(&mut joint, 20_000, 1e-12);
+
+    let mut cyclic = start;
+    let rate = 1.0 / (2.0 * crate::linalg::top_eigenvalue(gram(d.as_ref()).as_ref()) + 2.0 * weights.1);
+    let mut gradient = Mat::zeros(9, 15);
+    for _ in 0..400 {
+        for own in data.blocks().ranges() {
+            for _ in 0..5 {
+                step.gradient(cyclic.as_ref(), gradient.as_mut());
+                for i in own.clone() {
+                    for k in 0..9 {
+                        let moved = cyclic[(k, i)] - rate * gradient[(k, i)];
+                        cyclic[(k, i)] = moved.signum() * (moved.abs() - rate * weights.0).max(0.0);
+                    }
+                }
+            }
+        }
+    }
+    let (joint, cyclic) = (value(&step, &joint), value(&step, &cyclic));
+    assert!(joint <= cyclic + 1e-6 && cyclic <= joint + 1e-3, "{joint} against {cyclic}");
+}
+
+/// One class and no Fisher term: `|X - D Z|^2 + lambda1 |Z|_1`, the lasso with half the weight.
+#[test]
+fn one_class_without_fisher_term_is_the_lasso() {
+    let (data, d, _, _) = problem();
+    let x = data.x();
+    let (atoms, samples) = (Blocks::from_sizes([9]), Blocks::from_sizes([15]));
+    let step = CodeStep::new(x, d.as_ref(), (&atoms, &samples), (0.1, 0.0));
+    let mut z = Mat::zeros(9, 15);
+    step.solve(&mut z, 20_000, 1e-12);
+    let correlations = mul(d.transpose(), x);
+    let task = LassoTask::Penalised(0.05);
+    let expected = lasso(gram(d.as_ref()).as_ref(), correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
+    let reference = value(&step, &expected.to_dense());
+    assert!((value(&step, &z) - reference).abs() < 1e-6 * reference, "{} against {reference}", value(&step, &z));
+}
