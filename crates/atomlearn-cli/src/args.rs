@@ -9,7 +9,7 @@ Examples:
   atomlearn demo                                          every method on embedded digits
   atomlearn methods                                       what there is to train
   atomlearn inspect faces.mat                             what a file holds
-  atomlearn train faces.mat --method crc -o faces.model
+  atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn predict faces.model new.csv
   atomlearn compare faces.mat --methods all --train-per-class 20
 

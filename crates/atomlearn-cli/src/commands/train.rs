@@ -18,7 +18,7 @@ use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
-  atomlearn train faces.mat --method crc -o faces.model
+  atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
   atomlearn train table.csv --y species --method linear-svm -o species.model
 
