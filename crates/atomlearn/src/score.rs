@@ -1,7 +1,7 @@
 //! From codes to class residuals, without forming one reconstruction per class.
 
 use crate::coding::ridge::ridge_map;
-use crate::linalg::{column, dot, gram, mul};
+use crate::linalg::{column, column_major, dot, gram, mul};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef, Scale};
 
@@ -29,6 +29,9 @@ impl ClassResiduals {
 
     /// Residuals from the samples, their codes and the correlations `D^T x`.
     pub fn of(&self, x: MatRef<'_, f64>, codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
+        let (mut code_copy, mut correlation_copy) = (None, None);
+        let codes = column_major(codes, &mut code_copy);
+        let correlations = column_major(correlations, &mut correlation_copy);
         let (n_classes, n) = (self.blocks.len(), x.ncols());
         let mut squared = Mat::zeros(n_classes, n);
         let mut code_energy = Mat::zeros(n_classes, n);
@@ -149,6 +152,10 @@ mod tests {
                 assert!((found.squared[(c, i)] - expected).abs() < 1e-12);
             }
         }
+        let rows = |a: &Mat<f64>| a.transpose().to_owned();
+        let (zt, bt) = (rows(&z), rows(&mul(d.transpose(), x.as_ref())));
+        let again = ClassResiduals::new(d.as_ref(), &blocks).of(x.as_ref(), zt.transpose(), bt.transpose());
+        assert_eq!(again.squared, found.squared);
         assert_eq!(found.regularized()[(0, 3)], f64::INFINITY);
     }
 

@@ -83,7 +83,9 @@ fn order_of_samples_and_names_of_classes_do_not_matter() {
         assert_eq!(renamed.predict(test.x()).unwrap(), expected, "{}: renamed classes", method.key);
         let other = fit(method, &subset(&train, &shuffled, |c| c.to_string())).predict(test.x()).unwrap();
         let same = other.iter().zip(&expected).filter(|(a, b)| a == b).count();
-        assert!(same * 100 >= expected.len() * 90, "{}: {same} of {}", method.key, expected.len());
+        // K-SVD starts from the first samples of each class, and its greedy codes feel that.
+        let least = if method.key.contains("ksvd") { 90 } else { 95 };
+        assert!(same * 100 >= expected.len() * least, "{}: {same} of {}", method.key, expected.len());
     }
 }
 
