@@ -1,6 +1,6 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
-use crate::commands::{compare, completions, demo, evaluate, inspect, methods, predict, report, train};
+use crate::commands::{compare, completions, demo, evaluate, export, inspect, methods, predict, report, train};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -57,6 +57,7 @@ pub enum Command {
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Report(report::Args),
+    Export(export::Args),
     Completions(completions::Args),
 }
 
