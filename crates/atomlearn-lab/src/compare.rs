@@ -222,7 +222,8 @@ fn train_and_test(
     run: Run<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Record, Error> {
-    let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &blank.truth));
+    let train_values = ready.train.x().nrows() * ready.train.x().ncols();
+    let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &blank.truth, train_values));
     let mut observer = RunObserver { run, watch, trace: Trace::default(), probe, stopped: false };
     let clock = Clock::start();
     let model = entry.method.fit(&entry.params, &ready.train, &mut observer)?;

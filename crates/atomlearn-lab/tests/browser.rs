@@ -172,6 +172,22 @@ fn with_scripts(browser: &mut Browser, case: &str) {
     assert_eq!(wide, 0, "{case}: too wide when all is unfolded");
 }
 
+/// On paper everything is unfolded, on white, and nothing is cut off, whatever the screen is like.
+fn check_print(browser: &mut Browser, file: &std::path::Path) {
+    let metrics = json!({"width": 700, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", metrics);
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    let dark = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print", "features": dark}));
+    browser.open(file);
+    assert_eq!(browser.eval("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+    let wide = browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    assert_eq!(wide, 0, "wider than the paper");
+    let hidden = r#"[...document.querySelectorAll("details svg.panel, details svg.heat, details pre")].filter(part => part.getBoundingClientRect().height < 10).length"#;
+    assert_eq!(browser.eval(hidden), 0, "something stays folded on paper");
+    assert_eq!(browser.eval(r#"document.querySelector("nav").checkVisibility()"#), false);
+}
+
 #[test]
 fn the_report_in_a_browser() {
     let Some(program) = devtools::find() else {
@@ -186,4 +202,5 @@ fn the_report_in_a_browser() {
     for (width, dark, scripts) in [(1280, false, true), (1280, true, false), (360, true, true), (360, false, false)] {
         check(&mut browser, &file, width, dark, scripts);
     }
+    check_print(&mut browser, &file);
 }

@@ -82,7 +82,7 @@ pub fn atoms(model: &dyn Classifier, train: &Dataset, prep: &Prep, shape: Option
         dead: (0..n_atoms).filter(|&k| is_dead(k)).count(),
         shared: given.is_none(),
         raw: raw.is_some(),
-        picture: shape.map(|shape| picture_size(shape)),
+        picture: shape.map(picture_size),
         classes,
     })
 }

@@ -7,15 +7,18 @@ use crate::record::RuleOutcome;
 use atomlearn::method::best_class;
 use atomlearn::{MatRef, Step};
 
-/// Iterations that are all scored; later ones are thinned out where there can be many.
-const FIRST: usize = 20;
-/// About how many iterations are scored at most beyond the first.
-const LATER: usize = 40;
+/// Where a method can iterate more often than this, later iterations are thinned out.
+const MANY: usize = 40;
+/// Training values (features x samples) up to which every iteration is looked at. Beyond, looking would take longer than
+/// training: each look builds a whole model.
+const SMALL: usize = 500_000;
 
 /// Scores the test samples by the model as it stands after an iteration, and keeps the time that took.
 pub struct Probe<'a> {
     test: MatRef<'a, f64>,
     truth: &'a [usize],
+    small: bool,
+    next: usize,
     /// What was seen.
     pub progress: Vec<Progress>,
     /// Wall time it took.
@@ -25,18 +28,17 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// Nothing seen yet.
-    pub fn new(test: MatRef<'a, f64>, truth: &'a [usize]) -> Self {
-        Probe { test, truth, progress: Vec::new(), seconds: 0.0, cpu_seconds: 0.0 }
+    /// Nothing seen yet; `train_values` are the features times the samples of the training part.
+    pub fn new(test: MatRef<'a, f64>, truth: &'a [usize], train_values: usize) -> Self {
+        let small = train_values <= SMALL;
+        Probe { test, truth, small, next: 0, progress: Vec::new(), seconds: 0.0, cpu_seconds: 0.0 }
     }
 
     /// Looks at the model, if this iteration is one to look at.
     pub fn step(&mut self, step: &Step<'_>) {
-        let every = (step.max_iter / LATER).max(1);
-        if step.iter > FIRST && !step.iter.is_multiple_of(every) {
-            return;
-        }
-        let Some(model) = step.model else { return };
+        let Some(model) = step.model.filter(|_| step.iter >= self.next) else { return };
+        let pause = if self.small { (step.max_iter / MANY).min(step.iter / 2) } else { step.iter / 2 };
+        self.next = step.iter + pause.max(1);
         let clock = Clock::start();
         // A model that cannot be built or scored midway is left out; if it matters, training itself will say so.
         if let Ok(scores) = model().and_then(|model| model.scores_by_rule(self.test)) {
@@ -66,21 +68,27 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn time_is_counted_and_late_iterations_are_thinned() {
+    fn time_is_counted_and_large_or_long_trainings_are_thinned() {
         let data = synth::blobs(2, 10, 4, 1);
         let targets = data.targets();
-        let mut probe = Probe::new(data.x(), &targets);
         let slow = || -> atomlearn::Result<Box<dyn Classifier>> {
             std::thread::sleep(Duration::from_millis(2));
             Ok(Box::new(Ridge::default().fit(&data, &mut ())?))
         };
-        for iter in 0..=400 {
-            probe.step(&Step { iter, model: Some(&slow), ..Step::start(400) });
-        }
-        assert!(probe.seconds >= 0.002 * probe.progress.len() as f64);
-        assert_eq!(probe.progress.len(), 21 + 38);
+        let seen = |train_values: usize, max_iter: usize| {
+            let mut probe = Probe::new(data.x(), &targets, train_values);
+            for iter in 0..=max_iter {
+                probe.step(&Step { iter, model: Some(&slow), ..Step::start(max_iter) });
+            }
+            assert!(probe.seconds >= 0.002 * probe.progress.len() as f64);
+            probe
+        };
+        let iters = |probe: Probe<'_>| probe.progress.iter().map(|p| p.iter).collect::<Vec<_>>();
+        assert_eq!(iters(seen(80, 20)), (0..=20).collect::<Vec<_>>());
+        assert_eq!(iters(seen(SMALL + 1, 20)), [0, 1, 2, 3, 4, 6, 9, 13, 19]);
+        assert!(iters(seen(80, 400)).len() < 60);
         let rule = RuleOutcome { rule: "linear".into(), accuracy: 0.5, predictions: Vec::new() };
-        let progress = probe.finish(Some(401), &[rule]);
-        assert_eq!(progress.last(), Some(&Progress { iter: 401, accuracy: vec![0.5] }));
+        let progress = seen(80, 5).finish(Some(6), &[rule]);
+        assert_eq!(progress.last(), Some(&Progress { iter: 6, accuracy: vec![0.5] }));
     }
 }

@@ -127,7 +127,9 @@ fn names(graph: &Graph, angles: &[f64], classes: &[String]) -> Vec<Name> {
             _ => arcs.push((class, angle, angle)),
         }
     }
-    let step = arcs.len().div_ceil(NAMES);
+    let step = arcs.len().div_ceil(NAMES).max(1);
+    // Where names are left out, the last must not run into the first.
+    let room = arcs.len() + 1 - step;
     // Short names stand upright, others point away from the centre.
     let upright = classes.iter().all(|name| name.chars().count() <= 3);
     let reach = RADIUS + if upright { 17.0 } else { 11.0 };
@@ -146,7 +148,7 @@ fn names(graph: &Graph, angles: &[f64], classes: &[String]) -> Vec<Name> {
             },
         })
     };
-    arcs.iter().step_by(step.max(1)).filter_map(name).collect()
+    arcs.iter().take(room).step_by(step).filter_map(name).collect()
 }
 
 #[cfg(test)]

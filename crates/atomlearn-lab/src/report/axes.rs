@@ -110,6 +110,15 @@ pub fn short(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
 
+/// A number to four significant digits.
+pub fn brief(value: f64) -> String {
+    if value == 0.0 || !(1e-3..1e5).contains(&value.abs()) {
+        return short(value);
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    format!("{value:.*}", digits.max(0) as usize)
+}
+
 /// A text of at most so many characters.
 pub fn clipped(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -155,6 +164,10 @@ mod tests {
     #[test]
     fn numbers_and_texts_stay_short() {
         assert_eq!([short(0.0), short(0.25), short(123456.0), short(2e-7)], ["0", "0.25", "1.2e5", "2e-7"]);
+        assert_eq!(
+            [brief(10.343139), brief(0.0237881), brief(12345.6), brief(7.5e-6)],
+            ["10.34", "0.02379", "12346", "7.5e-6"]
+        );
         assert_eq!([clipped("äöü", 3), clipped("äöüß", 3)], ["äöü", "äö…"]);
     }
 }

@@ -1,6 +1,6 @@
 //! How training went: the objective, its terms, and the test accuracy of every rule after each iteration.
 
-use super::axes::short;
+use super::axes::brief;
 use super::panel::{Layout, Panel, Point, Series, panel};
 use crate::record::Record;
 use crate::tables::percent;
@@ -35,7 +35,7 @@ fn objective(id: String, records: &[&Record]) -> Option<Panel> {
         points: record.trace.iter().filter_map(|step| Some(Point::new(step.iter as f64, step.objective?))).collect(),
     };
     let title = if records.len() > 1 { "Objective, one line per split" } else { "Objective" };
-    panel(layout(id, title, false, short), records.iter().enumerate().map(line).collect())
+    panel(layout(id, title, false, brief), records.iter().enumerate().map(line).collect())
 }
 
 /// The terms of the objective on the first split, where there are several.
@@ -54,7 +54,7 @@ fn terms(id: String, records: &[&Record]) -> Option<Panel> {
     if lines.len() < 2 {
         return None;
     }
-    panel(layout(id, "Its terms, first split", false, short), lines)
+    panel(layout(id, "Its terms, first split", false, brief), lines)
 }
 
 /// Accuracy of every rule on the test samples of the split that was looked into.

@@ -195,7 +195,7 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2]) -> Vec<Row> {
         train_cpu: seconds(mean(&result.train_cpu_seconds)),
         test: seconds(mean(&result.test_seconds)),
         best: is_best(result, &comparison.results),
-        whisker: result.ci95.filter(|ci| ci[1] > low).map(|ci| ci.map(place)),
+        whisker: result.ci95.filter(|_| result.mean >= low).map(|ci| ci.map(place)),
         dot: place(result.mean),
         below: result.mean < low,
     };
