@@ -35,7 +35,7 @@ fn digits() -> Vec<Record> {
     plan.run(&[], None, &mut LookInside).unwrap()
 }
 
-fn report() -> String {
+fn report(records: &[Record]) -> String {
     let sweep = Sensitivity {
         method: "lcdl-sv".into(),
         parameter: "lambda1".into(),
@@ -57,7 +57,7 @@ fn report() -> String {
         data_sets: 8,
         note: String::new(),
     };
-    page_of(Content { records: &digits(), sweeps: &[sweep], ranks: Some(&ranks) }).unwrap()
+    page_of(Content { records, sweeps: &[sweep], ranks: Some(&ranks) }).unwrap()
 }
 
 /// Everything the test wants to know of the page, asked at once.
@@ -167,9 +167,23 @@ fn with_scripts(browser: &mut Browser, case: &str) {
     let before = browser.eval("getComputedStyle(document.body).backgroundColor");
     browser.eval(r#"document.querySelector("button.theme").click()"#);
     assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor"), before, "{case}");
+    assert_eq!(unfolded_excess(browser), 0, "{case}: too wide when all is unfolded");
+}
+
+/// Names of any length fit a phone.
+fn check_width_unfolded(browser: &mut Browser, file: &std::path::Path) {
+    let metrics = json!({"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", metrics);
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "screen"}));
+    browser.open(file);
+    assert_eq!(unfolded_excess(browser), 0, "long names make the page wider than the screen");
+}
+
+/// By how much the page is wider than the screen when everything is unfolded.
+fn unfolded_excess(browser: &mut Browser) -> Value {
     browser.eval(r#"document.querySelectorAll("details").forEach(details => { details.open = true; })"#);
-    let wide = browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-    assert_eq!(wide, 0, "{case}: too wide when all is unfolded");
+    browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 }
 
 /// On paper everything is unfolded, on white, and nothing is cut off, whatever the screen is like.
@@ -197,10 +211,20 @@ fn the_report_in_a_browser() {
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
-    std::fs::write(&file, report()).unwrap();
+    let mut records = digits();
+    std::fs::write(&file, report(&records)).unwrap();
     let mut browser = Browser::start(&program);
     for (width, dark, scripts) in [(1280, false, true), (1280, true, false), (360, true, true), (360, false, false)] {
         check(&mut browser, &file, width, dark, scripts);
     }
     check_print(&mut browser, &file);
+    for record in &mut records {
+        let long = "x".repeat(90);
+        record.method += &long;
+        record.classes.iter_mut().for_each(|class| *class += &long);
+        record.data.path += &long;
+        record.warnings.push(long);
+    }
+    std::fs::write(&file, report(&records)).unwrap();
+    check_width_unfolded(&mut browser, &file);
 }

@@ -80,8 +80,8 @@ pub fn heat_map(id: String, title: String, confusion: &Confusion, classes: &[Str
     let labels: Vec<Tick> = classes.iter().enumerate().filter(|(c, _)| c % step == 0).map(label).collect();
     let longest = labels.iter().map(|label| label.label.chars().count()).max().unwrap_or(0);
     let pair = |(t, p, count): (usize, usize, usize)| Pair {
-        truth: classes[t].clone(),
-        taken_for: classes[p].clone(),
+        truth: clipped(&classes[t], 48),
+        taken_for: clipped(&classes[p], 48),
         count,
         share: percent(count as f64 / confusion.samples(t).max(1) as f64),
     };
@@ -92,7 +92,7 @@ pub fn heat_map(id: String, title: String, confusion: &Confusion, classes: &[Str
         cell,
         cells,
         labels,
-        margin: 26.0 + 7.0 * longest as f64,
+        margin: 30.0 + 7.4 * longest as f64,
         spacious,
         n_classes: n,
         wrong,

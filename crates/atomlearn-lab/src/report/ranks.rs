@@ -22,7 +22,7 @@ pub struct RankSummary {
 
 const WIDTH: f64 = 300.0;
 /// Room for names on each side.
-const SIDE: f64 = 130.0;
+const SIDE: f64 = 165.0;
 const ROW: f64 = 22.0;
 const TOP: f64 = 34.0;
 

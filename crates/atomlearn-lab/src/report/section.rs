@@ -1,6 +1,7 @@
 //! One comparison, ready for the template.
 
 use super::atom_graph::{AtomGraphPlot, atom_graph};
+use super::axes::clipped;
 use super::convergence::{Convergence, convergence};
 use super::gallery::{Gallery, gallery};
 use super::heat_map::{HeatMap, heat_map};
@@ -219,7 +220,7 @@ fn tests(comparison: &Comparison) -> Tests {
         _ => PValue::default(),
     };
     Tests {
-        names: shown.iter().map(|result| name(result, comparison)).collect(),
+        names: shown.iter().map(|result| clipped(&name(result, comparison), 28)).collect(),
         rows: keys.iter().map(|a| keys.iter().map(|b| cell(a, b)).collect()).collect(),
         left_out: comparison.results.len() - shown.len(),
     }
