@@ -73,6 +73,7 @@ const QUESTIONS: &str = r#"(() => {
   return {
     title: document.title,
     h1: all("h1").length,
+    skipped: all("h1, h2, h3, h4").map(h => Number(h.tagName[1])).filter((level, i, levels) => i > 0 && level > levels[i - 1] + 1).length,
     landmarks: ["header", "nav", "main", "footer"].every(name => all(name).length === 1),
     headings: all("h2, h3").map(heading => heading.textContent),
     rows: all("table.results tbody tr").length,
@@ -142,7 +143,7 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
     // Three rules of lcdl-sv and one of each other method.
     assert_eq!((number("rows"), number("tests")), (6.0, 6.0), "{case}");
     assert_eq!((number("unscoped"), number("unnamed"), number("unlabelled")), (0.0, 0.0, 0.0), "{case}");
-    assert_eq!((number("doubled"), number("dangling")), (0.0, 0.0), "{case}");
+    assert_eq!((number("doubled"), number("dangling"), number("skipped")), (0.0, 0.0, 0.0), "{case}");
     // Scatter, three panels of lcdl-sv, confusion matrix, atom graph, sensitivity, ranks.
     assert_eq!((number("plots"), number("scatters")), (8.0, 1.0), "{case}");
     assert!(number("pictures") >= 250.0 && number("broken") == 0.0, "{case}: {seen}");

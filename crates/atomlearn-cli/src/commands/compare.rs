@@ -57,13 +57,13 @@ pub struct Args {
     /// Write the splits to this file
     #[arg(long, value_name = "FILE")]
     save_splits: Option<PathBuf>,
-    /// Append a record of every run to this file of JSON lines
+    /// Append a record of every run to this file of JSON lines; looks into the first split as --report does
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Skip runs that the records file already holds
     #[arg(long, requires = "records")]
     resume: bool,
-    /// Write an HTML page
+    /// Write an HTML page; the runs on the first split are looked into for it, which takes extra time
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// How to print the table
