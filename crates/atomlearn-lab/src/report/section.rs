@@ -241,7 +241,7 @@ fn heat_maps(id: usize, comparison: &Comparison) -> Vec<HeatMap> {
 
 fn warnings(comparison: &Comparison) -> Vec<WarningText> {
     let text = |warning: &crate::results::Warning| {
-        let splits: Vec<String> = warning.splits.iter().map(|s| (s + 1).to_string()).collect();
+        let splits: Vec<String> = warning.splits.iter().map(|s| s.saturating_add(1).to_string()).collect();
         let word = if splits.len() == 1 { "split" } else { "splits" };
         WarningText {
             method: warning.method.clone(),

@@ -82,6 +82,16 @@ fn looking_inside_changes_no_result() {
 }
 
 #[test]
+fn what_is_seen_does_not_depend_on_threads() {
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let records = pool.install(|| records(&ALL, SHAPE, "pca:8,unit"));
+        records.into_iter().map(|record| record.inside).collect::<Vec<_>>()
+    };
+    assert_eq!(with(1), with(2));
+}
+
+#[test]
 fn the_page_has_every_part_and_needs_no_network() {
     let records = records(&["lcdl-sv", "crc", "dpl"], SHAPE, "unit");
     let sweep = Sensitivity {
@@ -181,6 +191,9 @@ fn no_text_of_a_record_can_break_the_page() {
 #[test]
 fn absurd_numbers_are_left_out_of_drawings() {
     let mut records = records(&["lcdl-sv"], SHAPE, "unit");
+    records[0].split = usize::MAX;
+    records[0].n_train = usize::MAX;
+    records[0].warnings.push("careful".into());
     let step = |iter, value| TraceStep { iter, objective: Some(value), terms: vec![("a".into(), value)], change: None };
     for values in [[1e308, -1e308], [f64::NAN, f64::INFINITY], [0.0, 0.0], [-1.0, 1e99]] {
         records[0].trace = values.iter().enumerate().map(|(i, &v)| step(i * (usize::MAX / 4), v)).collect();
