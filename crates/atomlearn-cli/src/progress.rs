@@ -92,12 +92,13 @@ impl Observer for TrainWatch<'_> {
 pub struct CompareWatch {
     runs: ProgressBar,
     iterations: ProgressBar,
+    look_inside: bool,
     _watched: interrupt::Watched,
 }
 
 impl CompareWatch {
-    /// Begins to watch.
-    pub fn new(console: &Console) -> Self {
+    /// Begins to watch; `look_inside` asks for what only a report needs.
+    pub fn new(console: &Console, look_inside: bool) -> Self {
         let (runs, iterations) = if console.bars() {
             let bars = MultiProgress::new();
             let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (left {eta})  {wide_msg}"));
@@ -107,7 +108,7 @@ impl CompareWatch {
         } else {
             (ProgressBar::hidden(), ProgressBar::hidden())
         };
-        CompareWatch { runs, iterations, _watched: interrupt::watched() }
+        CompareWatch { runs, iterations, look_inside, _watched: interrupt::watched() }
     }
 
     /// Takes the bars away.
@@ -140,6 +141,11 @@ impl Watch for CompareWatch {
         if let Some(outcome) = record.rules.iter().find(|outcome| outcome.rule == record.rule) {
             self.runs.set_message(format!("last: {} {} %", record.method, percent(outcome.accuracy)));
         }
+    }
+
+    /// One split is enough to show how training goes, and the others stay fast.
+    fn look_inside(&mut self, run: Run<'_>) -> bool {
+        self.look_inside && run.split == 0
     }
 
     fn go_on(&mut self) -> ControlFlow<()> {

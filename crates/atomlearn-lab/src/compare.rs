@@ -2,12 +2,14 @@
 
 use crate::confusion::accuracy;
 use crate::data::LabData;
+use crate::inside::{self, Inside, Probe};
 use crate::provenance::Provenance;
 use crate::record::{self, Protocol, Record, RuleOutcome};
 use crate::splits::{Split, Splits};
+use atomlearn::io::ImageShape;
 use atomlearn::method::best_class;
 use atomlearn::observe::Trace;
-use atomlearn::prep::PrepSpec;
+use atomlearn::prep::{Prep, PrepSpec};
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Dataset, Error, Mat, Observer, Step};
 use cpu_time::ProcessTime;
@@ -64,6 +66,12 @@ pub trait Watch {
     /// A run is over, or its record was there before.
     fn end(&mut self, run: Run<'_>, record: &Record) {
         let _ = (run, record);
+    }
+
+    /// Whether to look inside this run, for the report; see [`crate::inside`].
+    fn look_inside(&mut self, run: Run<'_>) -> bool {
+        let _ = run;
+        false
     }
 
     /// Asked between runs; `Break` ends the experiment.
@@ -178,6 +186,7 @@ impl Plan<'_> {
             n_iter: None,
             trace: Vec::new(),
             warnings: Vec::new(),
+            inside: None,
             provenance: provenance.clone(),
         }
     }
@@ -190,7 +199,8 @@ impl Plan<'_> {
         let (prep, x) = self.prep.fit(train.x(), &mut trace)?;
         let test = prep.apply(test.as_ref());
         let (seconds, cpu_seconds) = clock.stop();
-        Ok(Prepared { train: train.with_features(x)?, test, warnings: trace.warnings, seconds, cpu_seconds })
+        let (train, image_shape) = (train.with_features(x)?, self.data.image_shape);
+        Ok(Prepared { train, test, prep, image_shape, warnings: trace.warnings, seconds, cpu_seconds })
     }
 }
 
@@ -198,6 +208,8 @@ impl Plan<'_> {
 struct Prepared {
     train: Dataset,
     test: Mat<f64>,
+    prep: Prep,
+    image_shape: Option<ImageShape>,
     warnings: Vec<String>,
     seconds: f64,
     cpu_seconds: f64,
@@ -210,14 +222,20 @@ fn train_and_test(
     run: Run<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Record, Error> {
-    let mut observer = RunObserver { run, watch, trace: Trace::default(), stopped: false };
+    let train_values = ready.train.x().nrows() * ready.train.x().ncols();
+    let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &blank.truth, train_values));
+    let mut observer = RunObserver { run, watch, trace: Trace::default(), probe, stopped: false };
     let clock = Clock::start();
     let model = entry.method.fit(&entry.params, &ready.train, &mut observer)?;
-    let (train_seconds, train_cpu_seconds) = clock.stop();
+    let (mut train_seconds, mut train_cpu_seconds) = clock.stop();
     if observer.stopped {
         return Err(Error::Interrupted);
     }
-    let trace = observer.trace;
+    let RunObserver { trace, probe, .. } = observer;
+    if let Some(probe) = &probe {
+        train_seconds = (train_seconds - probe.seconds).max(0.0);
+        train_cpu_seconds = (train_cpu_seconds - probe.cpu_seconds).max(0.0);
+    }
     let clock = Clock::start();
     let scores = model.scores_by_rule(ready.test.as_ref())?;
     let (test_seconds, test_cpu_seconds) = clock.stop();
@@ -225,18 +243,27 @@ fn train_and_test(
         let predictions = best_class(scores.as_ref());
         RuleOutcome { rule: rule.into(), accuracy: accuracy(&blank.truth, &predictions), predictions }
     });
+    let rules: Vec<RuleOutcome> = rules.collect();
+    let n_iter = trace.steps.last().map(|step| step.iter);
+    // What does not iterate takes the training samples for atoms, or has none: there is nothing to show.
+    let inside = probe.filter(|_| n_iter.is_some()).map(|probe| Inside {
+        progress: probe.finish(n_iter, &rules),
+        atoms: inside::atoms(model.as_ref(), &ready.train, &ready.prep, ready.image_shape),
+        graph: inside::atom_graph(model.as_ref(), &entry.params),
+    });
     Ok(Record {
         rule: model.rule().into(),
-        rules: rules.collect(),
+        rules,
         prep_seconds: ready.seconds,
         prep_cpu_seconds: ready.cpu_seconds,
         train_seconds,
         train_cpu_seconds,
         test_seconds,
         test_cpu_seconds,
-        n_iter: trace.steps.last().map(|step| step.iter),
+        n_iter,
         warnings: ready.warnings.iter().cloned().chain(trace.warnings).collect(),
         trace: trace.steps,
+        inside,
         ..blank
     })
 }
@@ -246,12 +273,16 @@ struct RunObserver<'a, 'b> {
     run: Run<'a>,
     watch: &'b mut dyn Watch,
     trace: Trace,
+    probe: Option<Probe<'a>>,
     stopped: bool,
 }
 
 impl Observer for RunObserver<'_, '_> {
     fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let _ = self.trace.step(step);
+        if let Some(probe) = &mut self.probe {
+            probe.step(step);
+        }
         let flow = self.watch.step(self.run, step);
         self.stopped |= flow.is_break();
         flow
@@ -263,17 +294,17 @@ impl Observer for RunObserver<'_, '_> {
 }
 
 /// Wall and CPU time together.
-struct Clock {
+pub(crate) struct Clock {
     wall: Instant,
     cpu: Option<ProcessTime>,
 }
 
 impl Clock {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Clock { wall: Instant::now(), cpu: ProcessTime::try_now().ok() }
     }
 
-    fn stop(&self) -> (f64, f64) {
+    pub(crate) fn stop(&self) -> (f64, f64) {
         let cpu = self.cpu.and_then(|start| Some(ProcessTime::try_now().ok()?.duration_since(start).as_secs_f64()));
         (self.wall.elapsed().as_secs_f64(), cpu.unwrap_or(0.0))
     }

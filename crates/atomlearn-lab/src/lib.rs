@@ -9,7 +9,7 @@
 pub mod compare;
 pub mod confusion;
 pub mod data;
-pub mod plots;
+pub mod inside;
 pub mod provenance;
 pub mod record;
 pub mod report;

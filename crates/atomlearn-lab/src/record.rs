@@ -2,6 +2,7 @@
 
 use crate::confusion::accuracy;
 use crate::data::{DataInfo, digest_text};
+use crate::inside::{self, Inside};
 use crate::provenance::Provenance;
 use atomlearn::observe::TraceStep;
 use atomlearn::registry::Values;
@@ -84,6 +85,9 @@ pub struct Record {
     pub trace: Vec<TraceStep>,
     /// What training warned about.
     pub warnings: Vec<String>,
+    /// What was seen inside the run, where someone looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<Inside>,
     /// Version, machine and time.
     pub provenance: Provenance,
 }
@@ -137,12 +141,33 @@ pub fn mend(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Beyond these a page makes no sense, and its confusion matrices would fill the memory.
+const MOST_CLASSES: usize = 2000;
+const MOST_RULES: usize = 16;
+
 /// Records may come from anywhere: everything that is used as an index is checked, and accuracies are counted again.
 fn check(record: &Record) -> Result<(), String> {
     if record.schema != SCHEMA {
         return Err(format!("schema `{}` where `{SCHEMA}` is needed", record.schema));
     }
     let n_classes = record.classes.len();
+    if n_classes > MOST_CLASSES || record.rules.len() > MOST_RULES {
+        return Err(format!(
+            "{n_classes} classes and {} rules are more than {MOST_CLASSES} and {MOST_RULES}",
+            record.rules.len()
+        ));
+    }
+    let times = [
+        record.prep_seconds,
+        record.prep_cpu_seconds,
+        record.train_seconds,
+        record.train_cpu_seconds,
+        record.test_seconds,
+        record.test_cpu_seconds,
+    ];
+    if !times.iter().all(|time| (0.0..1e9).contains(time)) {
+        return Err("a time is negative, or more than thirty years".into());
+    }
     let valid = |list: &[usize]| list.len() == record.truth.len() && list.iter().all(|&c| c < n_classes);
     if record.truth.is_empty() || !valid(&record.truth) || record.rules.is_empty() || record.n_train == 0 {
         return Err("the record's classes or samples make no sense".into());
@@ -155,5 +180,5 @@ fn check(record: &Record) -> Result<(), String> {
             return Err(format!("the accuracy of rule `{}` is not that of its predictions", outcome.rule));
         }
     }
-    Ok(())
+    record.inside.as_ref().map_or(Ok(()), |seen| inside::check(seen, record))
 }

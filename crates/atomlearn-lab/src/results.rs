@@ -102,10 +102,15 @@ pub struct Warning {
     pub text: String,
 }
 
-/// One comparison for every set of data, preprocessing and training size among the records, in order of appearance.
+/// One comparison for every group of records; see [`groups`].
+pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
+    groups(records).iter().map(|group| comparison(group)).collect()
+}
+
+/// The records of every set of data, preprocessing and training size, in order of appearance.
 ///
 /// Records of a shorter and of a longer experiment on the same data thus count as one.
-pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
+pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
     let kind = |record: &Record| {
         let protocol = &record.protocol;
         (record.data.sha256.clone(), protocol.prep.clone(), protocol.train_per_class, record.classes.clone())
@@ -118,12 +123,11 @@ pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
             None => groups.push(vec![record]),
         }
     }
-    groups.iter().map(|group| comparison(group)).collect()
+    groups
 }
 
-/// All records must be of one experiment; there is at least one.
-fn comparison(records: &[&Record]) -> Comparison {
-    let first = records[0];
+/// The records of one group by method and parameters, each in order of splits.
+pub fn series<'a>(records: &[&'a Record]) -> Vec<Vec<&'a Record>> {
     let mut series: Vec<Vec<&Record>> = Vec::new();
     for &record in records {
         let same = |other: &Record| other.method == record.method && other.params == record.params;
@@ -133,6 +137,13 @@ fn comparison(records: &[&Record]) -> Comparison {
         }
     }
     series.iter_mut().for_each(|series| series.sort_by_key(|record| (record.split, &record.split_sha256)));
+    series
+}
+
+/// All records must be of one group; there is at least one.
+pub fn comparison(records: &[&Record]) -> Comparison {
+    let first = records[0];
+    let series = series(records);
     let splits: BTreeSet<&str> = records.iter().map(|record| record.split_sha256.as_str()).collect();
     let one_seed = records.iter().all(|record| record.protocol.seed == first.protocol.seed);
     let pairs: Vec<(usize, MethodResult)> = series

@@ -15,6 +15,8 @@ use rand_distr::{Distribution, StandardNormal};
 use std::fmt;
 use std::str::FromStr;
 
+mod back;
+
 /// How many principal directions to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Keep {

@@ -57,13 +57,13 @@ pub struct Args {
     /// Write the splits to this file
     #[arg(long, value_name = "FILE")]
     save_splits: Option<PathBuf>,
-    /// Append a record of every run to this file of JSON lines
+    /// Append a record of every run to this file of JSON lines; looks into the first split as --report does
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Skip runs that the records file already holds
     #[arg(long, requires = "records")]
     resume: bool,
-    /// Write an HTML page
+    /// Write an HTML page; the runs on the first split are looked into for it, which takes extra time
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// How to print the table
@@ -100,7 +100,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         splits::write(path, &splits, &data)?;
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
-    let records = run_plan(&plan, &known, args.records.as_deref(), console)?;
+    let look_inside = args.report.is_some() || args.records.is_some();
+    let records = run_plan(&plan, &known, args.records.as_deref(), look_inside, console)?;
     let comparison = first(&records)?;
     if let Some(path) = &args.report {
         write_atomically(path, report::page(&records)?.as_bytes())?;
@@ -117,14 +118,15 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
 }
 
-/// Runs a plan behind progress bars and passes its warnings on.
+/// Runs a plan behind progress bars and passes its warnings on; `look_inside` is for reports.
 pub fn run_plan(
     plan: &Plan<'_>,
     known: &[Record],
     file: Option<&Path>,
+    look_inside: bool,
     console: &Console,
 ) -> Result<Vec<Record>, Failure> {
-    let mut watch = CompareWatch::new(console);
+    let mut watch = CompareWatch::new(console, look_inside);
     let records = plan.run(known, file, &mut watch);
     watch.finish();
     drop(watch);

@@ -38,7 +38,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         data.info.samples,
         entries.len()
     ));
-    let records = run_plan(&plan, &[], None, console)?;
+    let records = run_plan(&plan, &[], None, true, console)?;
     write_atomically(&args.report, report::page(&records)?.as_bytes())?;
     let comparison = first(&records)?;
     if console.json {

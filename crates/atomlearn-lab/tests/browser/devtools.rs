@@ -1,0 +1,131 @@
+//! A headless Chromium, driven over its DevTools protocol (JSON over a WebSocket).
+
+use serde_json::{Value, json};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tungstenite::{Message, WebSocket};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+
+/// The browser that `ATOMLEARN_CHROMIUM` names, or the first in the search path.
+pub fn find() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("ATOMLEARN_CHROMIUM") {
+        return Some(path.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let places: Vec<PathBuf> =
+        std::env::split_paths(&folders).flat_map(|folder| NAMES.map(|name| folder.join(name))).collect();
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// A running browser with one open page; ends with its owner.
+pub struct Browser {
+    process: Child,
+    socket: WebSocket<TcpStream>,
+    session: Option<String>,
+    last_id: u64,
+    events: Vec<Value>,
+    _profile: tempfile::TempDir,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Browser {
+    /// Starts the browser with an empty profile and without anything that calls home.
+    pub fn start(program: &Path) -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let process = Command::new(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args(["--disable-dev-shm-usage", "--remote-debugging-port=0"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (port, path) = address(&profile.path().join("DevToolsActivePort"));
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (socket, _) = tungstenite::client(format!("ws://127.0.0.1:{port}{path}"), stream).unwrap();
+        let mut browser = Browser { process, socket, session: None, last_id: 0, events: Vec::new(), _profile: profile };
+        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let attached = browser.call("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}));
+        browser.session = attached["sessionId"].as_str().map(String::from);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        browser
+    }
+
+    /// Sends a command and waits for its answer; events that come before it are kept.
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.last_id += 1;
+        let mut message = json!({"id": self.last_id, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(message.to_string())).unwrap();
+        loop {
+            let answer = self.receive();
+            if answer["id"] == json!(self.last_id) {
+                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+                return answer["result"].clone();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    fn receive(&mut self) -> Value {
+        loop {
+            if let Message::Text(text) = self.socket.read().unwrap() {
+                return serde_json::from_str(text.as_str()).unwrap();
+            }
+        }
+    }
+
+    /// Opens a file and waits until it is loaded; returns what happened on the way.
+    pub fn open(&mut self, file: &Path) -> Vec<Value> {
+        self.events.clear();
+        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.receive();
+            self.events.push(event);
+        }
+        self.events.clone()
+    }
+
+    /// The value of an expression on the page.
+    pub fn eval(&mut self, expression: &str) -> Value {
+        let answer = self.call("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
+        answer["result"]["value"].clone()
+    }
+
+    /// What happened since the page was opened.
+    pub fn events(&self) -> &[Value] {
+        &self.events
+    }
+}
+
+/// Port and path that the browser writes into its profile once it listens.
+fn address(file: &Path) -> (u16, String) {
+    let start = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let mut lines = text.lines();
+        if let (Some(Ok(port)), Some(path)) = (lines.next().map(str::parse), lines.next()) {
+            return (port, path.to_string());
+        }
+        assert!(start.elapsed() < PATIENCE, "the browser does not listen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
