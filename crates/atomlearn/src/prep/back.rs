@@ -8,12 +8,12 @@ impl Prep {
     /// Maps patterns (columns) of the preprocessed space back to raw features, or `None` where a step has no way back.
     ///
     /// Patterns are directions: lengths mean nothing and means are not added. Of all raw patterns that `pca` maps to the
-    /// same point it gives the shortest. A random projection has no useful way back; features that `standard` made zero
+    /// same point it gives the shortest. Random projections and kernel maps have no useful way back; features that `standard` made zero
     /// come back as zero.
     pub fn back(&self, patterns: MatRef<'_, f64>) -> Option<Mat<f64>> {
         let mut patterns = patterns.to_owned();
         for (spec, step) in self.spec.0.iter().zip(&self.steps).rev() {
-            if matches!(spec, StepSpec::Random { .. }) {
+            if matches!(spec, StepSpec::Random { .. } | StepSpec::Kernel(_)) {
                 return None;
             }
             patterns = step.back(patterns);
@@ -78,8 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn a_random_projection_has_no_way_back() {
-        let prep = fitted("random:4,unit");
-        assert!(prep.back(Mat::zeros(4, 1).as_ref()).is_none());
+    fn random_projections_and_kernel_maps_have_no_way_back() {
+        for spec in ["random:4,unit", "unit,kernel:rbf:auto:4"] {
+            assert!(fitted(spec).back(Mat::zeros(4, 1).as_ref()).is_none());
+        }
     }
 }
