@@ -109,6 +109,24 @@ def test_scikit_learn_callbacks(digits):
     assert recorder.scores[1] == recorder.scores[2] == model.score(X_test, y_test) and model.n_iter_ == 2
 
 
+@pytest.mark.parametrize("key", sorted(atomlearn._estimators.ESTIMATORS))
+def test_every_method_tells_scikit_learn_of_its_iterations(key, digits):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
+    X, y, *_ = digits
+    told = []
+
+    class Recorder:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            told.append(context.task_name)
+
+    model = atomlearn._estimators.ESTIMATORS[key]().set_callbacks(Recorder()).fit(X, y)
+    assert told == [*(f"iteration {i + 1}" for i in range(model.n_iter_)), "fit"]
+
+
 def test_scikit_learn_callbacks_come_through_pipelines_and_searches(digits):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
     X, y, *_ = digits

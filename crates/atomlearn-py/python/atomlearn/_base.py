@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _atomlearn, _calibration, _labels, _threads
 from ._explain import Explanation, explain
-from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
+from ._progress import FRAMES, CallbackSupportMixin, FitWatch, Step, with_callbacks
 
 # Names that Python or scikit-learn want otherwise than the papers.
 PYTHON_NAMES = {"lambda": "lam", "seed": "random_state"}
@@ -114,7 +114,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self._take(fitted(model), [Step.from_dict(step) for step in json.loads(trace)])
         watch.end(model)
         for warning in said:
-            warnings.warn(warning, FitWarning, stacklevel=3)
+            warnings.warn(warning, FitWarning, stacklevel=2 + FRAMES)
         return self
 
     def _take(self, state: dict[str, Any], history: list[Step]) -> None:
