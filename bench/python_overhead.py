@@ -1,8 +1,9 @@
 """What calling from Python adds to the time of training in the core.
 
-Fits LCDL-SV with LCDLSVClassifier.fit, from the array to the fitted estimator, and with the command line, which reports the
-time of preprocessing and training alone, without reading the file. Both take the same samples and give the same model, to the
-bit; they take turns, and the medians are compared. Needs the package built in release mode, and the release program:
+Fits LCDL-SV with LCDLSVClassifier.fit, from the array to the fitted estimator, and with the command line, which
+reports the time of preprocessing and training alone, without reading the file. Both take the same samples and give
+the same model, to the bit; they take turns, and the medians are compared. Needs the package built in release mode,
+and the release program:
 
     pip install ./crates/atomlearn-py && cargo build --release
     python bench/python_overhead.py [--faces EYaleB_54x48.mat] [--repeats 15] [--threads 1]
@@ -76,7 +77,8 @@ def main():
             core, python = core[1:], python[1:]
             a, b = statistics.median(core), statistics.median(python)
             print(
-                f"{name}: {X.shape[0]} x {X.shape[1]}  core {a:.4f} ({min(core):.4f})  Python {b:.4f} ({min(python):.4f})  "
+                f"{name}: {X.shape[0]} x {X.shape[1]}  core {a:.4f} ({min(core):.4f})  "
+                f"Python {b:.4f} ({min(python):.4f})  "
                 f"added {100 * (b / a - 1):+.1f} % (smallest: {100 * (min(python) / min(core) - 1):+.1f} %)"
             )
 

@@ -1,7 +1,8 @@
 """Faces of Extended Yale B, 20 training images of each person.
 
-Give the file as argument or set ATOMLEARN_DATA to the folder that holds EYaleB_54x48.mat. Without it the example runs on faces
-that are made up: each "person" is a smooth random image under random light. That shows the calls, not what real faces give.
+Give the file as argument or set ATOMLEARN_DATA to the folder that holds EYaleB_54x48.mat. Without it the example runs
+on faces that are made up: each "person" is a smooth random image under random light. That shows the calls, not what
+real faces give.
 """
 
 import os

@@ -3,7 +3,7 @@
 use crate::arrays::samples;
 use crate::error::{bad_json, to_python};
 use crate::model::Model;
-use crate::run::{Answer, Link, run};
+use crate::run::{Answer, Link, Listener, run};
 use atomlearn::observe::Trace;
 use atomlearn::prep::{Prep, PrepSpec};
 use atomlearn::registry::{self, Method, Values};
@@ -60,7 +60,7 @@ pub fn fit(
             Ok(if stop?.is_truthy()? { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         }
     });
-    let listen = listen.as_ref().map(|listen| listen as &dyn Fn(Value, &Sender<Answer>) -> PyResult<ControlFlow<()>>);
+    let listen = listen.as_ref().map(|listen| listen as &Listener<'_>);
     let (mut model, trace) = run(py, threads, job, listen)?.map_err(to_python)?;
 
     info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));

@@ -2,7 +2,7 @@
 
 use crate::arrays::owned;
 use crate::error::{bad_json, to_python};
-use crate::run::{Answer, Link, run};
+use crate::run::{Answer, Link, Listener, run};
 use atomlearn::file::write_atomically;
 use atomlearn::io::RawData;
 use atomlearn::prep::PrepSpec;
@@ -60,7 +60,7 @@ pub fn compare(
     let listen = on_run.map(|on_run| {
         move |run: Value, _: &Sender<Answer>| on_run.call1((run.to_string(),)).map(|_| ControlFlow::Continue(()))
     });
-    let listen = listen.as_ref().map(|listen| listen as &dyn Fn(Value, &Sender<Answer>) -> PyResult<ControlFlow<()>>);
+    let listen = listen.as_ref().map(|listen| listen as &Listener<'_>);
     let found = run(py, threads, job, listen)?.map_err(in_run)?;
     let comparison = comparisons(&found).into_iter().next();
     let comparison = comparison.ok_or_else(|| to_python(Error::Data("no method was given".into())))?;

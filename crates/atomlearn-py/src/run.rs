@@ -44,6 +44,9 @@ pub enum Answer {
     Send,
 }
 
+/// Gets every report. It may send [`Answer::Send`] before it returns; its `Break` stops the work.
+pub type Listener<'a> = dyn Fn(Value, &Sender<Answer>) -> PyResult<ControlFlow<()>> + 'a;
+
 /// The work's end of the line.
 pub struct Link {
     stop: Arc<AtomicBool>,
@@ -74,13 +77,13 @@ impl Link {
     }
 }
 
-/// Does `job` on `threads` threads. `listen` gets every report and may answer with [`Answer::Send`] through the sender
-/// before it returns; its `Break` stops the job, whose result still counts. An exception, and Ctrl-C, end the call.
+/// Does `job` on `threads` threads. If the listener stops it, its result still counts; an exception of the listener's, and
+/// Ctrl-C, end the call.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
     job: impl FnOnce(&mut Link) -> T + Send + 'static,
-    listen: Option<&dyn Fn(Value, &Sender<Answer>) -> PyResult<ControlFlow<()>>>,
+    listen: Option<&Listener<'_>>,
 ) -> PyResult<T> {
     let (events, inbox) = channel();
     let (reply, answers) = channel();
@@ -101,7 +104,8 @@ pub fn run<T: Send + 'static>(
         Ok(outcome) => outcome.ok_or_else(|| PyRuntimeError::new_err("internal error: the computation panicked")),
         Err((error, inbox)) => {
             stop.store(true, Ordering::Relaxed);
-            drop(reply);
+            // In case the work waits for an answer.
+            drop(reply.send(Answer::Stop));
             py.detach(move || while let Ok(Event::Report(_)) = inbox.recv_timeout(FAREWELL) {});
             Err(error)
         }
@@ -113,7 +117,7 @@ fn attend<T: Send>(
     py: Python<'_>,
     reply: &Sender<Answer>,
     mut inbox: Receiver<Event<T>>,
-    listen: Option<&dyn Fn(Value, &Sender<Answer>) -> PyResult<ControlFlow<()>>>,
+    listen: Option<&Listener<'_>>,
 ) -> Result<Option<T>, (PyErr, Receiver<Event<T>>)> {
     loop {
         let event;

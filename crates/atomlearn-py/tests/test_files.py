@@ -62,7 +62,9 @@ def test_command_line_evaluates_and_inspects_models_from_python(digits, command_
     assert (seen["method"], seen["params"]["lambda1"]) == ("lcdl-sv", 0.01)
     assert seen["info"]["n_iter"] == model.n_iter_ and seen["info"]["objective"] == model.objective_[-1]
     run(command_line, "inspect", tmp_path / "model")
-    found = json.loads(run(command_line, "evaluate", tmp_path / "model", write(tmp_path / "t.npz", X_test, y_test), "--json"))
+    found = json.loads(
+        run(command_line, "evaluate", tmp_path / "model", write(tmp_path / "t.npz", X_test, y_test), "--json")
+    )
     assert found["accuracy"] == model.score(X_test, y_test)
 
 

@@ -147,6 +147,22 @@ def test_the_model_of_an_iteration_cannot_be_asked_for_later(digits):
         kept[0]()
 
 
+def test_a_kept_model_getter_does_not_hold_up_a_failed_fit(digits):
+    X, y, *_ = digits
+    kept = []
+
+    def fail(step, model):
+        kept.append(model)
+        raise LookupError
+
+    threads = lambda: len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 0  # noqa: E731
+    before = threads()
+    with pytest.raises(LookupError):
+        atomlearn._atomlearn.fit("lcdl-sv", "{}", "unit", X, [str(c) for c in y], "{}", 1, fail)
+    time.sleep(0.5)
+    assert threads() <= before
+
+
 def test_warnings_of_a_fit_become_python_warnings(digits):
     X, y, *_ = digits
     with pytest.warns(FitWarning, match="laplacian_ridge") as caught:
@@ -200,7 +216,10 @@ INTERRUPTED = """
 
 @pytest.mark.parametrize(
     "name, params",
-    [("LCDLSVClassifier", "max_iter=10**6, tol=0.0"), ("FDDLClassifier", "max_iter=10**6, tol=0.0, atoms_per_class=40")],
+    [
+        ("LCDLSVClassifier", "max_iter=10**6, tol=0.0"),
+        ("FDDLClassifier", "max_iter=10**6, tol=0.0, atoms_per_class=40"),
+    ],
 )
 def test_control_c_ends_a_fit_within_a_second(name, params):
     script = textwrap.dedent(INTERRUPTED.format(name=name, params=params))

@@ -48,7 +48,9 @@ def test_stubs_describe_the_native_module():
         if isinstance(node, ast.ClassDef):
             said = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
             assert public(said) == public(dir(thing)), name
-            functions = [(getattr(thing, f.name), f) for f in node.body if isinstance(f, ast.FunctionDef) and f.args.args]
+            functions = [
+                (getattr(thing, f.name), f) for f in node.body if isinstance(f, ast.FunctionDef) and f.args.args
+            ]
         else:
             functions = [(thing, node)]
         for function, stub in functions:

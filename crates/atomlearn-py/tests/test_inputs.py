@@ -65,8 +65,8 @@ def polars_frame(X, folder):
 
 
 LAYOUTS = [
-    fortran, read_only, memory_mapped, strided, reversed_twice, big_endian, unaligned, float32, whole_numbers, nested_lists,
-    pandas_frame, polars_frame,
+    fortran, read_only, memory_mapped, strided, reversed_twice, big_endian, unaligned, float32, whole_numbers,
+    nested_lists, pandas_frame, polars_frame,
 ]  # fmt: skip
 
 
@@ -93,8 +93,11 @@ def test_feature_names_are_kept_and_checked(layout, digits):
     model = CRCClassifier().fit(layout(X, None), y)
     assert model.feature_names_in_[3] == "pixel 3"
     with pytest.raises(ValueError, match="[Ff]eature names"):
-        model.predict(layout(X_test, None).rename({"pixel 3": "other"}) if layout is polars_frame else
-                      layout(X_test, None).rename(columns={"pixel 3": "other"}))
+        model.predict(
+            layout(X_test, None).rename({"pixel 3": "other"})
+            if layout is polars_frame
+            else layout(X_test, None).rename(columns={"pixel 3": "other"})
+        )
 
 
 def test_transform_gives_frames_on_request(digits):
@@ -115,7 +118,7 @@ def test_bad_samples_and_parameters_are_refused_by_name(digits):
         ({"lambda1": -1.0}, "parameter `lambda1` = -1.0: must be a number > 0"),
         ({"lambda1": np.nan}, "parameter `lambda1` = nan: must be finite"),
         ({"knn": 1.5}, "parameter `knn` = 1.5: must be a whole number >= 1"),
-        ({"rule": "both"}, "parameter `rule` = \"both\": must be residual | svm | fused"),
+        ({"rule": "both"}, 'parameter `rule` = "both": must be residual | svm | fused'),
         ({"prep": "pca:30,unti"}, "unknown preprocessing step `unti` (did you mean `unit`?)"),
         ({"n_threads": 0}, "parameter `n_threads` = 0: must be None or a whole number >= 1"),
     ]:

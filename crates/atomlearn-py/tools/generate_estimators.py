@@ -18,15 +18,19 @@ TARGET = Path(__file__).parents[1] / "python" / "atomlearn" / "_estimators.py"
 WIDTH = 120
 
 # Classes are called after their key; these would clash with scikit-learn or stand for several keys.
-NAMES = {"ridge": "OneHotRidgeClassifier", "linear-svm": "LinearSVMClassifier", "lcksvd1": "LCKSVDClassifier", "lcksvd2": "LCKSVDClassifier"}
-# Methods that decide by class residuals alone. scikit-learn's checks ask for 83 % on three classes in two features, where
-# the atoms of every class span the plane: then all residuals are equally small and tell the classes apart only by chance.
-# That is no failure of methods made for many features, so these carry the tag `poor_score`.
+NAMES = {
+    "ridge": "OneHotRidgeClassifier",
+    "linear-svm": "LinearSVMClassifier",
+    "lcksvd1": "LCKSVDClassifier",
+    "lcksvd2": "LCKSVDClassifier",
+}
+# Methods that decide by class residuals alone. scikit-learn's checks ask for 83 % on three classes in two features,
+# where the atoms of every class span the plane: all residuals are equally small and tell the classes apart only by
+# chance. That is no failure of methods made for many features, so these carry the tag `poor_score`.
 POOR_SCORE = {"src", "crc", "dpl"}
 
-HEAD = '''"""One class per method. Written by tools/generate_estimators.py from the registry of the core: do not edit."""
+HEAD = '''"""One class per method, written by tools/generate_estimators.py from the registry: do not edit."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 from typing import Literal
@@ -38,15 +42,30 @@ from ._progress import Callback
 '''
 
 SHARED = [
-    ("prep", "str", '"unit"', "Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, "
-     "`standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`."),
+    (
+        "prep",
+        "str",
+        '"unit"',
+        "Preprocessing, a comma list of steps fitted on the training samples and applied in order: "
+        "`center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets "
+        "length one), or `none`.",
+    ),
     ("probability", "bool", "False", "Fit what `predict_proba` needs; costs `calibration_cv` more fits."),
     ("calibration_cv", "int", "5", "Folds of the calibration; fewer where the smallest class has fewer samples."),
-    ("n_threads", "int | None", "None", "Threads to use. None is as many as there are processors, within the limits of "
-     "`OMP_NUM_THREADS`, threadpoolctl and joblib. Results do not depend on it."),
+    (
+        "n_threads",
+        "int | None",
+        "None",
+        "Threads to use. None is as many as there are processors, within the limits of "
+        "`OMP_NUM_THREADS`, threadpoolctl and joblib. Results do not depend on it.",
+    ),
     ("verbose", "int", "0", "Print a line per iteration if not 0."),
-    ("callback", "Callback | None", "None", "Called with a `Step` after every iteration; a true answer ends the fit with the "
-     "model as it stands."),
+    (
+        "callback",
+        "Callback | None",
+        "None",
+        "Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.",
+    ),
 ]
 
 
@@ -99,7 +118,8 @@ def fill(text: str, indent: str) -> str:
 
 def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], codes: bool) -> str:
     title = rows[-1]["title"]
-    lines = [f'    """{title}.', "", fill(f"Method `{'` and `'.join(r['key'] for r in rows)}` of the registry. {rows[-1]['paper']}.", "    ")]
+    keys = "` and `".join(row["key"] for row in rows)
+    lines = [f'    """{title}.', "", fill(f"Method `{keys}` of the registry. {rows[-1]['paper']}.", "    ")]
     lines += ["", "    Parameters", "    ----------"]
     for name, kind, default, doc in parameters:
         lines += [f"    {name} : {numpydoc_type(kind)}, default={default}", fill(doc, "        ")]
@@ -109,12 +129,13 @@ def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], cod
         ("n_features_in_", "int", "Number of features."),
         ("feature_names_in_", "ndarray of shape (n_features_in_,)", "Their names, if the samples had any."),
         ("n_iter_", "int", "Iterations; 0 for a method that does not iterate."),
-        ("objective_", "ndarray of shape (n_iter_,)", "The objective after every iteration, nan where it is not known."),
+        ("objective_", "ndarray of shape (n_iter_,)", "The objective after every iteration, nan where unknown."),
         ("history_", "list of Step", "Every iteration with the terms of the objective."),
         ("model_", "object", "The model in the core."),
     ]
     if codes:
-        attributes.insert(3, ("components_", "ndarray of shape (n_atoms, n_features)", "The atoms, after preprocessing."))
+        kind = "ndarray of shape (n_atoms, n_features)"
+        attributes.insert(3, ("components_", kind, "The atoms, after preprocessing."))
     for name, kind, doc in attributes:
         lines += [f"    {name} : {kind}", fill(doc, "        ")]
     if any(row["presets"] for row in rows):
@@ -139,12 +160,15 @@ def class_source(name: str, rows: list[dict]) -> str:
         titles = "; ".join(f"{i + 1}: {row['title'][:1].lower()}{row['title'][1:]}" for i, row in enumerate(rows))
         own.insert(0, ("variant", kind, str(len(rows)), f"Which of the methods: {titles}."))
     parameters = own + SHARED
-    lines = [f"class {name}({'CodingClassifier' if codes else 'DictionaryClassifier'}):", docstring(rows, parameters, codes), ""]
+    base = "CodingClassifier" if codes else "DictionaryClassifier"
+    lines = [f"class {name}({base}):", docstring(rows, parameters, codes), ""]
     lines.append("    _methods = {")
     for row in rows:
-        names = ", ".join(f'"{info["name"]}"' for info in row["params"])
-        comma = "," if len(row["params"]) == 1 else ""
-        lines.append(f'        "{row["key"]}": ({names}{comma}),')
+        names = [f'"{info["name"]}"' for info in row["params"]]
+        line = f'        "{row["key"]}": ({", ".join(names)}{"," if len(names) == 1 else ""}),'
+        if len(line) > WIDTH:
+            line = "\n".join([f'        "{row["key"]}": (', *(f"            {name}," for name in names), "        ),"])
+        lines.append(line)
     lines.append("    }")
     if any(row["key"] in POOR_SCORE for row in rows):
         lines.append("    _poor_score = True")
@@ -162,7 +186,7 @@ def source() -> str:
     bodies = [class_source(name, rows) for name, rows in classes.items()]
     names = "\n".join(f'    "{name}",' for name in classes)
     keys = "\n".join(f'    "{row["key"]}": {name},' for name, rows in classes.items() for row in rows)
-    tail = f"ESTIMATORS = {{\n{keys}\n}}\n"
+    tail = f"ESTIMATORS: dict[str, type[DictionaryClassifier]] = {{\n{keys}\n}}\n"
     return "\n\n\n".join([HEAD + f"\n__all__ = [\n{names}\n]", *bodies]) + f"\n\n\n# The class of every method.\n{tail}"
 
 

@@ -1,4 +1,4 @@
-"""What all estimators share: validation, labels, threads, probabilities, files. The methods themselves are in the core."""
+"""What all estimators share: validation, labels, threads, probabilities, files. The methods are in the core."""
 
 from __future__ import annotations
 
@@ -191,8 +191,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     def predict_proba(self, X) -> np.ndarray:
         """Calibrated class probabilities; only with ``probability=True``.
 
-        One inverse temperature turns scores into probabilities. It is fitted on out-of-fold scores of the training samples,
-        in ``calibration_cv`` folds, never on scores of samples that the scoring model has seen.
+        One inverse temperature turns scores into probabilities. It is fitted on out-of-fold scores of the training
+        samples, in ``calibration_cv`` folds, never on scores of samples that the scoring model has seen.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
 
 
 def methods() -> list[dict[str, Any]]:
-    """Every method of the registry: key, title, paper, parameters with meaning, domain, default and tuning grid, presets."""
+    """Every method of the registry: key, title, paper, presets, parameters with meaning, domain, default and grid."""
     return json.loads(_atomlearn.methods())
 
 

@@ -1,9 +1,10 @@
 """Probabilities from scores: one inverse temperature, fitted on scores of samples that the model has not seen.
 
-``p(c | x) = exp(b s_c(x)) / sum_k exp(b s_k(x))`` with one ``b > 0``, so that the most probable class is the predicted one.
-``b`` minimises the log loss of out-of-fold scores: each fold is scored by a model fitted on the others. Targets are softened
-by ``1 / (n + 2)`` as in Platt (1999), so that ``b`` stays finite when the folds are told apart without error. The model that
-predicts is fitted on all samples. See Guo, Pleiss, Sun, Weinberger: On calibration of modern neural networks, ICML 2017.
+``p(c | x) = exp(b s_c(x)) / sum_k exp(b s_k(x))`` with one ``b > 0``, so that the most probable class is the
+predicted one. ``b`` minimises the log loss of out-of-fold scores: each fold is scored by a model fitted on the
+others. Targets are softened by ``1 / (n + 2)`` as in Platt (1999), so that ``b`` stays finite when the folds are told
+apart without error. The model that predicts is fitted on all samples. See Guo, Pleiss, Sun, Weinberger: On
+calibration of modern neural networks, ICML 2017.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def probabilities(scores: np.ndarray, inverse_temperature: float) -> np.ndarray:
 
 
 def finite(scores: np.ndarray) -> np.ndarray:
-    """Scores with "never this class" (minus infinity) set below all others of the sample, by as much as those spread."""
+    """Scores with "never this class" (minus infinity) set below all others of the sample by as much as those spread."""
     never = np.isneginf(scores)
     if not never.any():
         return scores

@@ -1,6 +1,5 @@
-"""One class per method. Written by tools/generate_estimators.py from the registry of the core: do not edit."""
+"""One class per method, written by tools/generate_estimators.py from the registry: do not edit."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 from typing import Literal
@@ -102,7 +101,7 @@ class LCDLSVClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -117,7 +116,25 @@ class LCDLSVClassifier(CodingClassifier):
     """
 
     _methods = {
-        "lcdl-sv": ("lambda1", "lambda2", "theta", "eta1", "eta2", "knn", "atoms_per_class", "max_iter", "tol", "rule", "svm_solver", "active_set", "atom_norm", "affinity", "laplacian_ridge", "refit_svm", "sign_seed"),
+        "lcdl-sv": (
+            "lambda1",
+            "lambda2",
+            "theta",
+            "eta1",
+            "eta2",
+            "knn",
+            "atoms_per_class",
+            "max_iter",
+            "tol",
+            "rule",
+            "svm_solver",
+            "active_set",
+            "atom_norm",
+            "affinity",
+            "laplacian_ridge",
+            "refit_svm",
+            "sign_seed",
+        ),
     }
 
     def __init__(
@@ -221,7 +238,7 @@ class SVGDLClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -312,7 +329,7 @@ class SRCClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -392,7 +409,7 @@ class CRCClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -474,7 +491,7 @@ class KSVDClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -569,7 +586,7 @@ class DKSVDClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -688,7 +705,7 @@ class LCKSVDClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -703,8 +720,32 @@ class LCKSVDClassifier(CodingClassifier):
     """
 
     _methods = {
-        "lcksvd1": ("alpha", "atoms_per_class", "sparsity", "init_iter", "code_iter", "max_iter", "ridge", "readout", "rescale_codes", "update", "seed"),
-        "lcksvd2": ("alpha", "beta", "atoms_per_class", "sparsity", "init_iter", "code_iter", "max_iter", "ridge", "readout", "update", "seed"),
+        "lcksvd1": (
+            "alpha",
+            "atoms_per_class",
+            "sparsity",
+            "init_iter",
+            "code_iter",
+            "max_iter",
+            "ridge",
+            "readout",
+            "rescale_codes",
+            "update",
+            "seed",
+        ),
+        "lcksvd2": (
+            "alpha",
+            "beta",
+            "atoms_per_class",
+            "sparsity",
+            "init_iter",
+            "code_iter",
+            "max_iter",
+            "ridge",
+            "readout",
+            "update",
+            "seed",
+        ),
     }
 
     def __init__(
@@ -818,7 +859,7 @@ class FDDLClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -826,7 +867,23 @@ class FDDLClassifier(CodingClassifier):
     """
 
     _methods = {
-        "fddl": ("lambda1", "lambda2", "atoms_per_class", "scaling", "constraint", "rule", "gamma", "w", "gamma1", "gamma2", "max_iter", "tol", "code_iter", "code_tol", "refit"),
+        "fddl": (
+            "lambda1",
+            "lambda2",
+            "atoms_per_class",
+            "scaling",
+            "constraint",
+            "rule",
+            "gamma",
+            "w",
+            "gamma1",
+            "gamma2",
+            "max_iter",
+            "tol",
+            "code_iter",
+            "code_tol",
+            "refit",
+        ),
     }
 
     def __init__(
@@ -933,7 +990,7 @@ class CADLClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -951,7 +1008,18 @@ class CADLClassifier(CodingClassifier):
     """
 
     _methods = {
-        "cadl": ("lambda1", "lambda2", "lambda3", "theta", "atoms_per_class", "max_iter", "tol", "updates", "refit", "seed"),
+        "cadl": (
+            "lambda1",
+            "lambda2",
+            "lambda3",
+            "theta",
+            "atoms_per_class",
+            "max_iter",
+            "tol",
+            "updates",
+            "refit",
+            "seed",
+        ),
     }
 
     def __init__(
@@ -1051,7 +1119,7 @@ class SADLClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -1059,7 +1127,19 @@ class SADLClassifier(CodingClassifier):
     """
 
     _methods = {
-        "sadl": ("lambda1", "lambda2", "rho", "delta", "atoms_per_class", "rows_per_class", "normalize_rows", "solver", "max_iter", "tol", "seed"),
+        "sadl": (
+            "lambda1",
+            "lambda2",
+            "rho",
+            "delta",
+            "atoms_per_class",
+            "rows_per_class",
+            "normalize_rows",
+            "solver",
+            "max_iter",
+            "tol",
+            "seed",
+        ),
     }
 
     def __init__(
@@ -1152,7 +1232,7 @@ class DPLClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -1256,7 +1336,7 @@ class DADLClassifier(CodingClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -1344,7 +1424,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -1411,7 +1491,7 @@ class LinearSVMClassifier(DictionaryClassifier):
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
-        The objective after every iteration, nan where it is not known.
+        The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
     model_ : object
@@ -1443,7 +1523,7 @@ class LinearSVMClassifier(DictionaryClassifier):
 
 
 # The class of every method.
-ESTIMATORS = {
+ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "lcdl-sv": LCDLSVClassifier,
     "svgdl": SVGDLClassifier,
     "src": SRCClassifier,

@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
 
 from . import _atomlearn, _labels, _threads
-from ._base import DictionaryClassifier, _aligned, methods as all_methods
+from ._base import DictionaryClassifier, _aligned
+from ._base import methods as all_methods
 
 
 class Comparison:
@@ -79,8 +80,8 @@ def compare(
     y : array-like of shape (n_samples,)
         Their classes.
     methods : "all" or list of str and estimators, default="all"
-        Keys as in `methods`, with their defaults, or estimators, whose method and parameters count; their `prep` and the
-        other parameters that all estimators share do not.
+        Keys as in `methods`, with their defaults, or estimators, whose method and parameters count; their `prep` and
+        the other parameters that all estimators share do not.
     train_per_class : int
         Samples of every class that train; all others test.
     repeats : int, default=5

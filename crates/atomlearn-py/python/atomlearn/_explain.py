@@ -33,11 +33,11 @@ class Explanation:
     classes: list
     """Classes in the order of the lists below."""
     scores: dict[str, list[float]]
-    """One score per class for every rule of the method, larger is better; LCDL-SV has ``residual`` (minus the residual over
-    the size of the class's code), ``svm`` and ``fused`` (the first plus ``eta2`` times the second)."""
+    """One score per class for every rule of the method, larger is better; LCDL-SV has ``residual`` (minus the
+    residual over the size of the class's code), ``svm`` and ``fused`` (the first plus ``eta2`` times the second)."""
     residuals: Optional[list[float]]
-    """``|x - D_c z_c|``, the part of the sample that the atoms of a class leave unexplained; None for methods whose dictionary
-    has no classes."""
+    """``|x - D_c z_c|``, the part of the sample that the atoms of a class leave unexplained; None for methods whose
+    dictionary has no classes."""
     atoms: list[AtomUse]
     """The strongest atoms, strongest first."""
 
@@ -56,7 +56,12 @@ class Explanation:
             lines.append(f"... and {len(best) - 8} more classes")
         if self.atoms:
             used = [
-                [str(use.atom), "-" if use.label is None else str(use.label), f"{use.code:+.4f}", f"{100 * use.share:.1f} %"]
+                [
+                    str(use.atom),
+                    "-" if use.label is None else str(use.label),
+                    f"{use.code:+.4f}",
+                    f"{100 * use.share:.1f} %",
+                ]
                 for use in self.atoms
             ]
             lines += ["", *_table(["atom", "of class", "code", "share"], used)]
@@ -82,7 +87,9 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
     for i, label in enumerate(labels):
         residuals = uses = None
         if codes is not None:
-            uses = _strongest(codes[i], atoms, None if owners is None else classes[np.argsort(order)[owners]].tolist(), top)
+            uses = _strongest(
+                codes[i], atoms, None if owners is None else classes[np.argsort(order)[owners]].tolist(), top
+            )
             if owners is not None and "dictionary" in parts:
                 residuals = [_residual(prepared[i], codes[i], atoms, owners == c) for c in order]
         found.append(

@@ -1,8 +1,9 @@
 """How many threads a call may use.
 
-An estimator's ``n_threads`` is taken as it is. Where it is None, the number of processors this process may use is limited by
-``RAYON_NUM_THREADS`` or ``OMP_NUM_THREADS``, by ``threadpoolctl.threadpool_limits`` and, inside a worker of joblib, by what
-joblib grants its workers: that is what it writes into the environment of processes, and one thread for threads.
+An estimator's ``n_threads`` is taken as it is. Where it is None, the number of processors this process may use is
+limited by ``RAYON_NUM_THREADS`` or ``OMP_NUM_THREADS``, by ``threadpoolctl.threadpool_limits`` and, inside a worker
+of joblib, by what joblib grants its workers: that is what it writes into the environment of processes, and one thread
+for threads.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _processors() -> int:
 
 
 class _Controller(threadpoolctl.LibController):
-    """Makes ``threadpool_limits`` count for atomlearn as it does for BLAS; limits hold for the thread that sets them."""
+    """Makes ``threadpool_limits`` count for atomlearn as for BLAS; limits hold for the thread that sets them."""
 
     user_api = "atomlearn"
     internal_api = "atomlearn"

@@ -40,7 +40,9 @@ def atoms_as_samples(estimator: CodingClassifier) -> np.ndarray:
         if basis is not None:
             atoms = atoms @ basis
     if atoms.shape[1] != estimator.n_features_in_:
-        raise ValueError(f"preprocessing `{estimator.model_.prep}` is not linear: its atoms have no place among the samples")
+        raise ValueError(
+            f"preprocessing `{estimator.model_.prep}` is not linear: its atoms have no place among the samples"
+        )
     return atoms
 
 
@@ -94,13 +96,15 @@ def convergence(estimator: DictionaryClassifier, ax=None):
     check_is_fitted(estimator)
     steps = [step for step in estimator.history_ if step.objective is not None]
     if not steps:
-        raise ValueError(f"{type(estimator).__name__} has no objective to show: its method does not iterate or states none")
+        name = type(estimator).__name__
+        raise ValueError(f"{name} has no objective to show: its method does not iterate or states none")
     ax = ax if ax is not None else _pyplot().subplots()[1]
     iterations = [step.iter for step in steps]
-    ax.plot(iterations, [step.objective for step in steps], color="black", marker=".", label="objective")
+    objectives = np.array([step.objective for step in steps], dtype=float)
+    ax.plot(iterations, objectives, color="black", marker=".", label="objective")
     for name in steps[-1].terms:
         ax.plot(iterations, [step.terms.get(name, np.nan) for step in steps], linewidth=1, label=name)
-    ax.set(xlabel="iteration", ylabel="objective", yscale="log" if min(step.objective for step in steps) > 0 else "linear")
+    ax.set(xlabel="iteration", ylabel="objective", yscale="log" if objectives.min() > 0 else "linear")
     ax.legend()
     return ax
 
