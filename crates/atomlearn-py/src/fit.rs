@@ -17,15 +17,16 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-/// A trained model with its trace, or why there is none.
-type Trained = Result<(atomlearn::Model, Trace), Error>;
+/// A trained model with its trace and the seconds it took, or why there is none.
+type Trained = Result<(atomlearn::Model, Trace, f64), Error>;
 /// A model as it stands after an iteration.
 type Interim = Result<atomlearn::Model, Error>;
 
 /// Trains a method. `params` and `info` are JSON objects, `labels` one text per row of `x`. `on_step`, if given, is called
 /// after every iteration with the step as JSON and a function that makes the model as it stands; True ends training.
-/// Returns the model, the steps as JSON and the warnings.
+/// Returns the model, the steps as JSON, the warnings, and the seconds that preprocessing and training took.
 #[pyfunction]
 #[pyo3(signature = (key, params, prep, x, labels, info, threads, on_step=None))]
 #[allow(clippy::too_many_arguments)]
@@ -39,7 +40,7 @@ pub fn fit(
     info: &str,
     threads: usize,
     on_step: Option<Bound<'_, PyAny>>,
-) -> PyResult<(Model, String, Vec<String>)> {
+) -> PyResult<(Model, String, Vec<String>, f64)> {
     let method = registry::method(key).map_err(to_python)?;
     let params = method.complete(&serde_json::from_str(params).map_err(bad_json)?).map_err(to_python)?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
@@ -61,7 +62,7 @@ pub fn fit(
         }
     });
     let listen = listen.as_ref().map(|listen| listen as &Listener<'_>);
-    let (mut model, trace) = run(py, threads, job, listen)?.map_err(to_python)?;
+    let (mut model, trace, seconds) = run(py, threads, job, listen)?.map_err(to_python)?;
 
     info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
     info.insert("time".into(), json!(provenance::time()));
@@ -73,7 +74,7 @@ pub fn fit(
         info.insert("warnings".into(), json!(trace.warnings));
     }
     model.info = info;
-    Ok((Model(model), json!(trace.steps).to_string(), trace.warnings))
+    Ok((Model(model), json!(trace.steps).to_string(), trace.warnings, seconds))
 }
 
 fn train_watched(
@@ -84,6 +85,7 @@ fn train_watched(
     link: &mut Link,
     interim: &Sender<Interim>,
 ) -> Trained {
+    let start = Instant::now();
     let mut trace = Trace::default();
     let (prep, x) = prep.fit(train.x(), &mut trace)?;
     let train = train.with_features(x)?;
@@ -93,7 +95,7 @@ fn train_watched(
     let mut watch = Watch { method, params: &params, prep: &prep, link, interim, trace };
     let classifier = method.fit(&params, &train, &mut watch)?;
     let trace = watch.trace;
-    Ok((atomlearn::Model::new(method, params, prep, classifier)?, trace))
+    Ok((atomlearn::Model::new(method, params, prep, classifier)?, trace, start.elapsed().as_secs_f64()))
 }
 
 /// Remembers every step and passes it on to Python.

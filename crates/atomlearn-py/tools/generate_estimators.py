@@ -76,7 +76,7 @@ def class_name(key: str) -> str:
 def has_codes(key: str) -> bool:
     rng = np.random.default_rng(0)
     x, labels = rng.normal(size=(20, 5)) + np.repeat(np.eye(5)[:2] * 5, 10, axis=0), ["a"] * 10 + ["b"] * 10
-    model, _, _ = _atomlearn.fit(key, "{}", "unit", x, labels, "{}", 1)
+    model, *_ = _atomlearn.fit(key, "{}", "unit", x, labels, "{}", 1)
     return model.codes(x, 1) is not None
 
 
@@ -131,6 +131,7 @@ def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], cod
         ("n_iter_", "int", "Iterations; 0 for a method that does not iterate."),
         ("objective_", "ndarray of shape (n_iter_,)", "The objective after every iteration, nan where unknown."),
         ("history_", "list of Step", "Every iteration with the terms of the objective."),
+        ("fit_seconds_", "float", "Wall time of preprocessing and training in the core; not kept in model files."),
         ("model_", "object", "The model in the core."),
     ]
     if codes:

@@ -51,7 +51,7 @@ def fit(
     info: str,
     threads: int,
     on_step: Optional[Callable[[str, CurrentModel], object]] = None,
-) -> tuple[Model, str, list[str]]: ...
+) -> tuple[Model, str, list[str], float]: ...
 def compare(
     x: Matrix,
     labels: list[str],

@@ -99,7 +99,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
 
         watch = FitWatch(self, X, y, fitted)
         try:
-            model, trace, said = _atomlearn.fit(
+            model, trace, said, self.fit_seconds_ = _atomlearn.fit(
                 key,
                 json.dumps(params),
                 self.prep,

@@ -104,6 +104,8 @@ class LCDLSVClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
 
@@ -241,6 +243,8 @@ class SVGDLClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -332,6 +336,8 @@ class SRCClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -412,6 +418,8 @@ class CRCClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -494,6 +502,8 @@ class KSVDClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -589,6 +599,8 @@ class DKSVDClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
 
@@ -708,6 +720,8 @@ class LCKSVDClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
 
@@ -862,6 +876,8 @@ class FDDLClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -993,6 +1009,8 @@ class CADLClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
 
@@ -1122,6 +1140,8 @@ class SADLClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -1235,6 +1255,8 @@ class DPLClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
 
@@ -1339,6 +1361,8 @@ class DADLClassifier(CodingClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
 
@@ -1427,6 +1451,8 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
@@ -1494,6 +1520,8 @@ class LinearSVMClassifier(DictionaryClassifier):
         The objective after every iteration, nan where unknown.
     history_ : list of Step
         Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
     model_ : object
         The model in the core.
     """
