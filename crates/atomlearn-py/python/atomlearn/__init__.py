@@ -9,13 +9,13 @@ True
 """
 
 from . import _estimators, plot
+from ._atomlearn import __version__
 from ._base import FitWarning, methods
 from ._estimators import *  # noqa: F403
 from ._experiments import Comparison, compare, report
 from ._explain import AtomUse, Explanation
 from ._files import load
 from ._progress import ProgressBar, Step
-from ._version import __version__
 
 __all__ = [
     *_estimators.__all__,

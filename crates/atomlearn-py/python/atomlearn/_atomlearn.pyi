@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 Path = Union[str, PathLike[str]]
 Matrix = NDArray[np.float64]
 
+__version__: str
+
 class Model:
     @staticmethod
     def load(path: Path) -> Model: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -16,10 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _atomlearn, _calibration, _labels, _threads
 from ._explain import Explanation, explain
-from ._progress import FRAMES, CallbackSupportMixin, FitWatch, Step, with_callbacks
+from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
 
 # Names that Python or scikit-learn want otherwise than the papers.
 PYTHON_NAMES = {"lambda": "lam", "seed": "random_state"}
+
+
+Self = TypeVar("Self", bound="DictionaryClassifier")
 
 
 class FitWarning(UserWarning):
@@ -65,8 +68,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     def _threads(self) -> int:
         return _threads.resolve(self.n_threads)
 
-    @with_callbacks
-    def fit(self, X, y):
+    def fit(self: Self, X, y) -> Self:
         """Learn from labelled samples.
 
         Parameters
@@ -81,6 +83,13 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self : object
             The fitted estimator.
         """
+        for warning in self._fit(X, y):
+            warnings.warn(warning, FitWarning, stacklevel=2)
+        return self
+
+    @with_callbacks
+    def _fit(self, X, y) -> list[str]:
+        """Fits; returns what there is to warn about."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         X = _aligned(X)
         check_classification_targets(y)
@@ -113,9 +122,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             watch.close()
         self._take(fitted(model), [Step.from_dict(step) for step in json.loads(trace)])
         watch.end(model)
-        for warning in said:
-            warnings.warn(warning, FitWarning, stacklevel=2 + FRAMES)
-        return self
+        return said
 
     def _take(self, state: dict[str, Any], history: list[Step]) -> None:
         for name, value in state.items():
@@ -240,7 +247,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self.model_.save(path)
 
     @classmethod
-    def from_preset(cls, name: str, **params) -> DictionaryClassifier:
+    def from_preset(cls: type[Self], name: str, **params) -> Self:
         """An estimator with a named set of parameters, as in ``atomlearn methods KEY``.
 
         Parameters
@@ -299,7 +306,8 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
         codes : ndarray of shape (n_samples, n_atoms)
             One coefficient per atom.
         """
-        return self.model_.codes(self._samples(X), self._threads())
+        X = self._samples(X)
+        return self.model_.codes(X, self._threads())
 
     def _fitted_extras(self, model) -> dict[str, Any]:
         parts = model.parts()

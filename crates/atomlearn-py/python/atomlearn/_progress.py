@@ -9,10 +9,7 @@ from typing import Any, Callable
 
 try:  # scikit-learn 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    FRAMES = 1  # that `with_callbacks` puts between a method and its caller
 except ImportError:
-    FRAMES = 0
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""

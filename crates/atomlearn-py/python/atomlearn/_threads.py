@@ -16,7 +16,7 @@ from typing import Optional
 import threadpoolctl
 from joblib.parallel import get_active_backend
 
-from ._version import __version__
+from ._atomlearn import __version__
 
 _limits = threading.local()
 
