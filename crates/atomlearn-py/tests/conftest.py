@@ -3,9 +3,12 @@
 import os
 from pathlib import Path
 
-import numpy as np
-import pytest
-from sklearn.datasets import load_digits
+# Without it scikit-learn skips one of its checks. scipy reads it when it is first imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from sklearn.datasets import load_digits  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 

@@ -26,7 +26,7 @@ def test_every_method_has_a_class_with_its_parameters_and_defaults():
         params = cls().get_params()
         for info in row["params"]:
             assert params[PYTHON_NAMES.get(info["name"], info["name"])] == info["default"], (row["key"], info["name"])
-            assert f"    {PYTHON_NAMES.get(info['name'], info['name'])} : " in cls.__doc__
+            assert f"\n{PYTHON_NAMES.get(info['name'], info['name'])} : " in inspect.getdoc(cls)
 
 
 def test_the_names_that_users_rely_on_exist():
