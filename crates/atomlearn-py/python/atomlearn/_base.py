@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _atomlearn, _calibration, _labels, _threads
-from ._explain import Explanation, explain
+from ._explain import Explanation, atoms_of, explain
 from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
 
 # Names that Python or scikit-learn want otherwise than the papers.
@@ -290,8 +290,10 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
     def components_(self) -> np.ndarray:
         """The atoms of the dictionary (or rows of the analysis operator), one per row, after preprocessing."""
         check_is_fitted(self)
-        parts = self.model_.parts()
-        return parts["dictionary"] if "dictionary" in parts else parts["analysis"]
+        atoms = atoms_of(self.model_.parts())
+        if atoms is None:
+            raise AttributeError(f"{type(self).__name__} has codes but no atoms")
+        return atoms
 
     def transform(self, X) -> np.ndarray:
         """Codes of samples.
@@ -310,8 +312,7 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
         return self.model_.codes(X, self._threads())
 
     def _fitted_extras(self, model) -> dict[str, Any]:
-        parts = model.parts()
-        return {"_n_features_out": len(parts["dictionary"] if "dictionary" in parts else parts["analysis"])}
+        return {"_n_features_out": model.codes(np.zeros((1, model.n_features)), 1).shape[1]}
 
 
 def methods() -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
     by_rule = {rule: scores[:, order] for rule, scores in model.scores_by_rule(X, threads).items()}
     labels = estimator.predict(X).tolist()
     codes, parts = model.codes(X, threads), model.parts()
-    atoms = parts.get("dictionary", parts.get("analysis"))
+    atoms = atoms_of(parts)
     owners = _owners(parts)
     prepared = model.prepare(X, threads)
     found = []
@@ -91,7 +91,7 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
                 codes[i], atoms, None if owners is None else classes[np.argsort(order)[owners]].tolist(), top
             )
             if owners is not None and "dictionary" in parts:
-                residuals = [_residual(prepared[i], codes[i], atoms, owners == c) for c in order]
+                residuals = [_residual(prepared[i], codes[i], parts["dictionary"], owners == c) for c in order]
         found.append(
             Explanation(
                 label=label,
@@ -103,6 +103,11 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
             )
         )
     return found
+
+
+def atoms_of(parts: dict[str, np.ndarray]) -> np.ndarray | None:
+    """The dictionary or, for methods that have none, the analysis operator; one atom per row."""
+    return parts.get("dictionary", parts.get("analysis"))
 
 
 def _owners(parts: dict[str, np.ndarray]) -> np.ndarray | None:
@@ -117,8 +122,8 @@ def _residual(x: np.ndarray, code: np.ndarray, atoms: np.ndarray, own: np.ndarra
     return float(np.linalg.norm(x - code[own] @ atoms[own]))
 
 
-def _strongest(code: np.ndarray, atoms: np.ndarray, labels: list | None, top: int) -> list[AtomUse]:
-    strength = np.abs(code) * np.linalg.norm(atoms, axis=1)
+def _strongest(code: np.ndarray, atoms: np.ndarray | None, labels: list | None, top: int) -> list[AtomUse]:
+    strength = np.abs(code) * (1.0 if atoms is None else np.linalg.norm(atoms, axis=1))
     total = strength.sum()
     best = [k for k in np.argsort(-strength, kind="stable")[:top] if strength[k] > 0]
     label = (lambda k: None) if labels is None else (lambda k: labels[k])
