@@ -23,6 +23,11 @@ pub type Content = (Map<String, Value>, HashMap<String, Mat<f64>>);
 
 /// Writes header and matrices, atomically.
 pub fn write(path: &Path, header: &Map<String, Value>, parts: &[(String, MatRef<'_, f64>)]) -> Result<()> {
+    write_atomically(path, &encode(header, parts)?)
+}
+
+/// Header and matrices as the bytes of a model file.
+pub fn encode(header: &Map<String, Value>, parts: &[(String, MatRef<'_, f64>)]) -> Result<Vec<u8>> {
     let header = Value::Object(header.clone()).to_string();
     let stored: BTreeMap<&str, (Vec<usize>, Vec<u8>)> = parts
         .iter()
@@ -37,13 +42,18 @@ pub fn write(path: &Path, header: &Map<String, Value>, parts: &[(String, MatRef<
         .map(|(&name, (shape, data))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), data)?)))
         .collect::<Result<Vec<_>, safetensors::SafeTensorError>>();
     let file = views.and_then(|views| serialize(views, Some(metadata)));
-    write_atomically(path, &file.map_err(|e| Error::format(path, format!("cannot be written: {e}")))?)
+    file.map_err(|e| Error::Data(format!("the model cannot be stored: {e}")))
 }
 
 /// Reads and checks a model file.
 pub fn read(path: &Path) -> Result<Content> {
     let file = std::fs::read(path).map_err(Error::io(path))?;
     parse(&file).map_err(|why| Error::format(path, why))
+}
+
+/// Checks the bytes of a model file; the counterpart of [`encode`].
+pub fn decode(file: &[u8]) -> Result<Content> {
+    parse(file).map_err(Error::Data)
 }
 
 fn parse(file: &[u8]) -> Result<Content, String> {

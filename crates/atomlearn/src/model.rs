@@ -98,21 +98,35 @@ impl Model {
 
     /// Writes the model file, atomically.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let header = json!({
-            "format": FORMAT,
-            "method": self.method.key,
-            "params": self.params,
-            "classes": self.classes(),
-            "prep": self.prep.spec().to_string(),
-            "n_features": self.prep.n_features(),
-            "info": self.info,
-        });
+        let (header, parts) = self.content();
+        archive::write(path, &header, &parts)
+    }
+
+    /// The bytes of the model file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (header, parts) = self.content();
+        archive::encode(&header, &parts)
+    }
+
+    /// A model from the bytes of a model file; everything in them is checked.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (header, matrices) = archive::decode(bytes)?;
+        Self::from_content(header, matrices)
+    }
+
+    fn content(&self) -> (Values, Vec<(String, MatRef<'_, f64>)>) {
+        let header = [
+            ("format", json!(FORMAT)),
+            ("method", json!(self.method.key)),
+            ("params", json!(self.params)),
+            ("classes", json!(self.classes())),
+            ("prep", json!(self.prep.spec().to_string())),
+            ("n_features", json!(self.prep.n_features())),
+            ("info", json!(self.info)),
+        ];
         let mut parts = self.prep.parts();
         parts.extend(self.classifier.parts().into_iter().map(|(name, part)| (name.to_string(), part)));
-        match header {
-            Value::Object(header) => archive::write(path, &header, &parts),
-            _ => unreachable!("json! of braces is an object"),
-        }
+        (header.into_iter().map(|(name, value)| (name.to_string(), value)).collect(), parts)
     }
 
     /// Reads a model file; everything in it is checked.

@@ -117,6 +117,9 @@ fn saved_models_score_with_the_same_bits_and_damaged_parts_are_refused() {
         let back = Model::load(&path).unwrap();
         assert!(back.scores(test.x()).unwrap() == model.scores(test.x()).unwrap(), "{}", method.key);
         assert_eq!(back.params(), model.params());
+        assert_eq!(model.to_bytes().unwrap(), std::fs::read(&path).unwrap());
+        let from_bytes = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert!(from_bytes.scores(test.x()).unwrap() == model.scores(test.x()).unwrap(), "{}", method.key);
 
         let parts = model.classifier().parts();
         for (damaged, _) in &parts {

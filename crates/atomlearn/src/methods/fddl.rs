@@ -83,7 +83,7 @@ params! {
         lambda1: f64 = 0.005, Domain::Positive, grid [0.001, 0.005, 0.02];
         /// Weight of the Fisher criterion.
         lambda2: f64 = 0.05, Domain::NonNegative, grid [0.01, 0.05, 0.2];
-        /// Atoms of each class; auto is ten, or the size of the class if that is less.
+        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// What lambda1, gamma and gamma1 weigh against: squares (original) or half of them (dictol).
         scaling: Scaling = Scaling::Original, Domain::OneOf(&["original", "dictol"]);
@@ -136,7 +136,8 @@ impl Fddl {
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<(Mat<f64>, Blocks)> {
         let (d, atoms) = match self.atoms_per_class {
             Some(count) => class_pca_mean(train, count, watch)?,
-            None => class_pca_mean(train, AUTO_ATOMS, &mut ())?,
+            // Atoms of one class that span all features rebuild every sample, and residuals say nothing.
+            None => class_pca_mean(train, AUTO_ATOMS.min(train.n_features() - 1).max(1), &mut ())?,
         };
         if d.ncols() == 0 {
             return Err(Error::Data("all training samples are zero".into()));

@@ -1,0 +1,325 @@
+"""What all estimators share: validation, labels, threads, probabilities, files. The methods are in the core."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _atomlearn, _calibration, _labels, _threads
+from ._explain import Explanation, atoms_of, explain
+from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
+
+# Names that Python or scikit-learn want otherwise than the papers.
+PYTHON_NAMES = {"lambda": "lam", "seed": "random_state"}
+
+
+Self = TypeVar("Self", bound="DictionaryClassifier")
+
+
+class FitWarning(UserWarning):
+    """Something was done in a fit that the user did not ask for."""
+
+
+def _wants_probability(estimator: DictionaryClassifier) -> bool:
+    if not estimator.probability:
+        raise AttributeError(f"{type(estimator).__name__} has predict_proba only if it is made with probability=True")
+    return True
+
+
+class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of all estimators; not to be used itself."""
+
+    # Parameters of every registry method that the class stands for, by their names in the core.
+    _methods: ClassVar[dict[str, tuple[str, ...]]]
+    # Purely residual rules are poor at the two-dimensional toy problems of scikit-learn's checks, see the generator.
+    _poor_score: ClassVar[bool] = False
+
+    def _method_key(self) -> str:
+        keys = list(self._methods)
+        if len(keys) == 1:
+            return keys[0]
+        if self.variant not in range(1, len(keys) + 1):
+            raise ValueError(f"parameter `variant` = {self.variant}: must be one of 1 to {len(keys)}")
+        return keys[self.variant - 1]
+
+    def _method_params(self) -> dict[str, Any]:
+        """The method's own parameters by their names in the core."""
+        params = {}
+        for name in self._methods[self._method_key()]:
+            value = getattr(self, PYTHON_NAMES.get(name, name))
+            if name == "seed" and not isinstance(value, (int, np.integer)):
+                value = check_random_state(value).randint(2**31)
+            if isinstance(value, np.generic):
+                value = value.item()
+            if isinstance(value, float) and not np.isfinite(value):
+                raise ValueError(f"parameter `{name}` = {value}: must be finite")
+            params[name] = value
+        return params
+
+    def _threads(self) -> int:
+        return _threads.resolve(self.n_threads)
+
+    def fit(self: Self, X, y) -> Self:
+        """Learn from labelled samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows. A C-ordered float64 array is read without a copy of its own.
+        y : array-like of shape (n_samples,)
+            Their classes: numbers or texts.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        for warning in self._fit(X, y):
+            warnings.warn(warning, FitWarning, stacklevel=2)
+        return self
+
+    @with_callbacks
+    def _fit(self, X, y) -> list[str]:
+        """Fits; returns what there is to warn about."""
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        X = _aligned(X)
+        check_classification_targets(y)
+        classes, targets = np.unique(y, return_inverse=True)
+        names = _labels.names_of(classes)
+        key, params, threads = self._method_key(), self._method_params(), self._threads()
+        notes: dict[str, Any] = {"class_kind": _labels.kind_of(classes)}
+        if hasattr(self, "feature_names_in_"):
+            notes["feature_names"] = self.feature_names_in_.tolist()
+        if self.probability:
+            notes["inverse_temperature"] = _calibration.inverse_temperature(self, X, y, self.calibration_cv)
+
+        def fitted(model) -> dict[str, Any]:
+            state = {"model_": model, "classes_": classes, "_inverse_temperature": notes.get("inverse_temperature")}
+            return {**state, **self._fitted_extras(model)}
+
+        watch = FitWatch(self, X, y, fitted)
+        try:
+            model, trace, said, self.fit_seconds_ = _atomlearn.fit(
+                key,
+                json.dumps(params),
+                self.prep,
+                X,
+                [names[target] for target in targets],
+                json.dumps({"python": notes}),
+                threads,
+                watch.listener(),
+            )
+        finally:
+            watch.close()
+        self._take(fitted(model), [Step.from_dict(step) for step in json.loads(trace)])
+        watch.end(model)
+        return said
+
+    def _take(self, state: dict[str, Any], history: list[Step]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.history_ = history
+        self.n_iter_ = history[-1].iter if history else 0
+        objectives = [np.nan if step.objective is None else step.objective for step in history if step.iter > 0]
+        self.objective_ = np.array(objectives)
+
+    def _fitted_extras(self, model) -> dict[str, Any]:
+        """Attributes that only some estimators have."""
+        return {}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self._poor_score
+        return tags
+
+    def _samples(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        return _aligned(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+    def _class_order(self) -> np.ndarray:
+        """Place, among the model's classes, of every entry of ``classes_``."""
+        places = {name: place for place, name in enumerate(self.model_.classes)}
+        return np.array([places[name] for name in _labels.names_of(self.classes_)])
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of valid samples, one column per entry of ``classes_``."""
+        return self.model_.scores(X, self._threads())[:, self._class_order()]
+
+    def predict(self, X) -> np.ndarray:
+        """Classes of samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The class of every sample; of equal scores the first class wins.
+        """
+        X = self._samples(X)
+        in_model_order = self.classes_[np.argsort(self._class_order())]
+        return in_model_order[self.model_.predict(X, self._threads())]
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores of samples, larger is more likely.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            One column per class. With two classes, the score of ``classes_[1]`` minus that of ``classes_[0]``. Minus
+            infinity says "never this class".
+        """
+        scores = self._scores(self._samples(X))
+        if scores.shape[1] > 2:
+            return scores
+        same = scores[:, 0] == scores[:, 1]
+        return np.where(same, 0.0, scores[:, 1] - np.where(same, 0.0, scores[:, 0]))
+
+    @available_if(_wants_probability)
+    def predict_proba(self, X) -> np.ndarray:
+        """Calibrated class probabilities; only with ``probability=True``.
+
+        One inverse temperature turns scores into probabilities. It is fitted on out-of-fold scores of the training
+        samples, in ``calibration_cv`` folds, never on scores of samples that the scoring model has seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            Rows add up to one; the largest entry is that of the predicted class.
+        """
+        X = self._samples(X)
+        if self._inverse_temperature is None:
+            raise ValueError("this model was fitted without probability=True: fit it again")
+        return _calibration.probabilities(self._scores(X), self._inverse_temperature)
+
+    def explain(self, X, top: int = 5) -> Explanation | list[Explanation]:
+        """Say why samples are classified as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_features,)
+            Samples in rows, or a single one.
+        top : int, default=5
+            How many atoms to list.
+
+        Returns
+        -------
+        explanation : Explanation or list of Explanation
+            One per row; for a single sample, just that one.
+        """
+        single = np.ndim(X) == 1
+        found = explain(self, self._samples(np.reshape(X, (1, -1)) if single else X), top)
+        return found[0] if single else found
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model file that the command line and ``atomlearn.load`` read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self)
+        self.model_.save(path)
+
+    @classmethod
+    def from_preset(cls: type[Self], name: str, **params) -> Self:
+        """An estimator with a named set of parameters, as in ``atomlearn methods KEY``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the preset.
+        **params
+            Further parameters; they win over the preset.
+
+        Returns
+        -------
+        estimator : object
+            Not fitted yet.
+        """
+        key = cls(**{k: v for k, v in params.items() if k == "variant"})._method_key()
+        presets = {p["name"]: p["values"] for m in methods() if m["key"] == key for p in m["presets"]}
+        if name not in presets:
+            raise ValueError(f"unknown preset `{name}`: {key} has {', '.join(presets) or 'none'}")
+        values = {PYTHON_NAMES.get(k, k): v for k, v in presets[name].items()}
+        return cls(**{**values, **params})
+
+    def _restore(self, model) -> None:
+        """Take over a model from a file."""
+        info = json.loads(model.info)
+        notes = info.get("python", {})
+        # As np.unique would have sorted them, which for texts is not the model's order.
+        classes = np.sort(_labels.classes_of(model.classes, notes.get("class_kind")))
+        state = {"model_": model, "classes_": classes, "_inverse_temperature": notes.get("inverse_temperature")}
+        self.n_features_in_ = model.n_features
+        if "feature_names" in notes:
+            self.feature_names_in_ = np.array(notes["feature_names"], dtype=object)
+        history = [Step(iter=info["n_iter"], objective=info.get("objective"))] if "n_iter" in info else []
+        self._take({**state, **self._fitted_extras(model)}, history)
+
+
+class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DictionaryClassifier):
+    """Base of the estimators whose methods have codes."""
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The atoms of the dictionary (or rows of the analysis operator), one per row, after preprocessing."""
+        check_is_fitted(self)
+        atoms = atoms_of(self.model_.parts())
+        if atoms is None:
+            raise AttributeError(f"{type(self).__name__} has codes but no atoms")
+        return atoms
+
+    def transform(self, X) -> np.ndarray:
+        """Codes of samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_atoms)
+            One coefficient per atom.
+        """
+        X = self._samples(X)
+        return self.model_.codes(X, self._threads())
+
+    def _fitted_extras(self, model) -> dict[str, Any]:
+        return {"_n_features_out": model.codes(np.zeros((1, model.n_features)), 1).shape[1]}
+
+
+def methods() -> list[dict[str, Any]]:
+    """Every method of the registry: key, title, paper, presets, parameters with meaning, domain, default and grid."""
+    return json.loads(_atomlearn.methods())
+
+
+def _aligned(X: np.ndarray) -> np.ndarray:
+    # scikit-learn sees to type and order; memory maps and views of structured arrays may still lie at odd addresses.
+    return np.require(X, dtype=np.float64, requirements=("C", "A"))

@@ -1,0 +1,1570 @@
+"""One class per method, written by tools/generate_estimators.py from the registry: do not edit."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ._base import CodingClassifier, DictionaryClassifier
+from ._progress import Callback
+
+__all__ = [
+    "LCDLSVClassifier",
+    "SVGDLClassifier",
+    "SRCClassifier",
+    "CRCClassifier",
+    "KSVDClassifier",
+    "DKSVDClassifier",
+    "LCKSVDClassifier",
+    "FDDLClassifier",
+    "CADLClassifier",
+    "SADLClassifier",
+    "DPLClassifier",
+    "DADLClassifier",
+    "OneHotRidgeClassifier",
+    "LinearSVMClassifier",
+]
+
+
+class LCDLSVClassifier(CodingClassifier):
+    """Locality-constrained dictionary learning with support vectors (LCDL-SV).
+
+    Method `lcdl-sv` of the registry. Yin, Wu, Chen: Locality constraint dictionary learning with support vector for
+    pattern classification. IEEE Access 2019.
+
+    Parameters
+    ----------
+    lambda1 : float, default=0.001
+        Weight of the graph term: similar atoms get similar codes. A number > 0.
+    lambda2 : float, default=1e-06
+        Weight of the support-vector term. A number >= 0.
+    theta : float, default=5.0
+        Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse. A number > 0.
+    eta1 : float, default=0.01
+        Ridge weight of test codes. A number > 0.
+    eta2 : float, default=5.0
+        Weight of the SVM score in the fused rule. A number >= 0.
+    knn : int, default=1
+        Nearest atoms that each atom is joined to. A whole number >= 1.
+    atoms_per_class : int or None, default=None
+        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    max_iter : int, default=20
+        Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes. A whole number >= 0.
+    tol : float, default=0.001
+        Training ends when the dictionary's relative change falls to this. A number >= 0.
+    rule : {"residual", "svm", "fused"}, default="fused"
+        Decision rule.
+    svm_solver : {"newton", "lbfgs"}, default="newton"
+        Solver of the SVM step: exact, or truncated as in the published code.
+    active_set : {"one-pass", "converged"}, default="one-pass"
+        Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
+    atom_norm : {"none", "unit", "ball"}, default="none"
+        Lengths of atoms after each dictionary step: left alone, all one, or at most one.
+    affinity : {"squared", "unsquared"}, default="squared"
+        Weights of the atom graph: `exp(-d^2 / 2t^2)` (code) or `exp(-d / t)` (paper).
+    laplacian_ridge : float or None, default=None
+        Multiple of the identity added to the Laplacian; None is 0, or 1e-3 with a warning where it is needed. None or a
+        number >= 0.
+    refit_svm : bool or None, default=None
+        Fit the final SVM on the codes that test samples get, rather than on the last training codes. None does so, with
+        a warning, where the two disagree so much that the lagging SVM misjudges the training samples. None or True or
+        False.
+    sign_seed : int or None, default=None
+        Flip the signs of the starting directions at random, to study how much they matter; None does not. None or a
+        whole number >= 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `authors-code`: the defaults: what the authors' code does
+    - `paper`: as printed: theta = 0.2 and unsquared distances in the atom graph
+    """
+
+    _methods = {
+        "lcdl-sv": (
+            "lambda1",
+            "lambda2",
+            "theta",
+            "eta1",
+            "eta2",
+            "knn",
+            "atoms_per_class",
+            "max_iter",
+            "tol",
+            "rule",
+            "svm_solver",
+            "active_set",
+            "atom_norm",
+            "affinity",
+            "laplacian_ridge",
+            "refit_svm",
+            "sign_seed",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.001,
+        lambda2: float = 1e-06,
+        theta: float = 5.0,
+        eta1: float = 0.01,
+        eta2: float = 5.0,
+        knn: int = 1,
+        atoms_per_class: int | None = None,
+        max_iter: int = 20,
+        tol: float = 0.001,
+        rule: Literal["residual", "svm", "fused"] = "fused",
+        svm_solver: Literal["newton", "lbfgs"] = "newton",
+        active_set: Literal["one-pass", "converged"] = "one-pass",
+        atom_norm: Literal["none", "unit", "ball"] = "none",
+        affinity: Literal["squared", "unsquared"] = "squared",
+        laplacian_ridge: float | None = None,
+        refit_svm: bool | None = None,
+        sign_seed: int | None = None,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.theta = theta
+        self.eta1 = eta1
+        self.eta2 = eta2
+        self.knn = knn
+        self.atoms_per_class = atoms_per_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rule = rule
+        self.svm_solver = svm_solver
+        self.active_set = active_set
+        self.atom_norm = atom_norm
+        self.affinity = affinity
+        self.laplacian_ridge = laplacian_ridge
+        self.refit_svm = refit_svm
+        self.sign_seed = sign_seed
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class SVGDLClassifier(CodingClassifier):
+    """Support vector guided dictionary learning (SVGDL).
+
+    Method `svgdl` of the registry. Cai, Zuo, Zhang, Feng, Wang: Support vector guided dictionary learning. ECCV 2014.
+
+    Parameters
+    ----------
+    lambda1 : float, default=0.002
+        Weight of the squared norm of the codes, in training and for new samples. A number > 0.
+    lambda2 : float, default=1e-06
+        Weight of the SVM term. A number >= 0.
+    theta : float, default=5.0
+        Weight of the loss against the squared norm inside the SVM term. A number > 0.
+    atoms_per_class : int or None, default=None
+        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    max_iter : int, default=25
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.001
+        Relative change of the dictionary that ends training. A number >= 0.
+    active_set : {"one-pass", "converged"}, default="one-pass"
+        Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "svgdl": ("lambda1", "lambda2", "theta", "atoms_per_class", "max_iter", "tol", "active_set"),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.002,
+        lambda2: float = 1e-06,
+        theta: float = 5.0,
+        atoms_per_class: int | None = None,
+        max_iter: int = 25,
+        tol: float = 0.001,
+        active_set: Literal["one-pass", "converged"] = "one-pass",
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.theta = theta
+        self.atoms_per_class = atoms_per_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.active_set = active_set
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class SRCClassifier(CodingClassifier):
+    """Sparse representation (SRC).
+
+    Method `src` of the registry. Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation.
+    PAMI 2009.
+
+    Parameters
+    ----------
+    form : {"penalised", "epsilon"}, default="penalised"
+        What a code minimises: a penalised residual, or the sum of magnitudes within `epsilon`.
+    lam : float, default=0.001
+        Weight of the sum of magnitudes against half the squared residual; for the penalised form. Called `lambda` in
+        the paper and on the command line. A number > 0.
+    epsilon : float, default=0.05
+        Largest norm of the residual; for the epsilon form. A number > 0.
+    occlusion : bool, default=False
+        Let an error explain single features, against occlusion and gross corruption. True or False.
+    tolerance : float, default=1e-06
+        Largest duality gap of a code, as a fraction of half the sample's squared norm. A number from 0.000000000001 to
+        1.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "src": ("form", "lambda", "epsilon", "occlusion", "tolerance"),
+    }
+    _poor_score = True
+
+    def __init__(
+        self,
+        *,
+        form: Literal["penalised", "epsilon"] = "penalised",
+        lam: float = 0.001,
+        epsilon: float = 0.05,
+        occlusion: bool = False,
+        tolerance: float = 1e-06,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.form = form
+        self.lam = lam
+        self.epsilon = epsilon
+        self.occlusion = occlusion
+        self.tolerance = tolerance
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class CRCClassifier(CodingClassifier):
+    """Collaborative representation (CRC-RLS).
+
+    Method `crc` of the registry. Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps
+    face recognition? ICCV 2011.
+
+    Parameters
+    ----------
+    kappa : float, default=0.001
+        Weight of the squared norm of the code. A number > 0.
+    residual : {"regularized", "plain"}, default="regularized"
+        Divide each class residual by the size of the class's code, as the original does, or not.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "crc": ("kappa", "residual"),
+    }
+    _poor_score = True
+
+    def __init__(
+        self,
+        *,
+        kappa: float = 0.001,
+        residual: Literal["regularized", "plain"] = "regularized",
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.kappa = kappa
+        self.residual = residual
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class KSVDClassifier(CodingClassifier):
+    """K-SVD with a ridge classifier.
+
+    Method `ksvd` of the registry. Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries
+    for sparse representation. IEEE TSP 2006.
+
+    Parameters
+    ----------
+    atoms_per_class : int or None, default=None
+        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    sparsity : int or None, default=None
+        Most atoms in the code of a sample; None is a tenth of the features, from 5 to 30. None or a whole number >= 1.
+    max_iter : int, default=20
+        Iterations. A whole number >= 0.
+    ridge : float, default=0.1
+        Weight of the squared norm of the classifier. A number > 0.
+    update : {"approximate", "exact"}, default="approximate"
+        How an atom is fitted: one alternation, or the leading singular pair.
+    random_state : int or RandomState or None, default=0
+        Seed of the choice of samples that become the first atoms. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "ksvd": ("atoms_per_class", "sparsity", "max_iter", "ridge", "update", "seed"),
+    }
+
+    def __init__(
+        self,
+        *,
+        atoms_per_class: int | None = None,
+        sparsity: int | None = None,
+        max_iter: int = 20,
+        ridge: float = 0.1,
+        update: Literal["approximate", "exact"] = "approximate",
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.atoms_per_class = atoms_per_class
+        self.sparsity = sparsity
+        self.max_iter = max_iter
+        self.ridge = ridge
+        self.update = update
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class DKSVDClassifier(CodingClassifier):
+    """Discriminative K-SVD (D-KSVD).
+
+    Method `dksvd` of the registry. Zhang, Li: Discriminative K-SVD for dictionary learning in face recognition. CVPR
+    2010.
+
+    Parameters
+    ----------
+    beta : float, default=0.1
+        Weight of the label term. A number > 0.
+    atoms_per_class : int or None, default=None
+        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    sparsity : int or None, default=None
+        Most atoms in the code of a sample; None is a tenth of the features, from 5 to 30. None or a whole number >= 1.
+    init_iter : int, default=5
+        Iterations of K-SVD without labels that make the first dictionary. A whole number >= 0.
+    max_iter : int, default=15
+        Iterations with labels. A whole number >= 0.
+    ridge : float, default=0.1
+        Weight of the squared norm of the classifier, where it is fitted. A number > 0.
+    readout : {"refit", "joint"}, default="refit"
+        The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
+    update : {"approximate", "exact"}, default="approximate"
+        How an atom is fitted: one alternation, or the leading singular pair.
+    random_state : int or RandomState or None, default=0
+        Seed of the choice of samples that become the first atoms. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `small-weights`: the defaults: chosen by cross-validation
+    - `published`: settings of the LC-KSVD package for Extended Yale B
+    """
+
+    _methods = {
+        "dksvd": ("beta", "atoms_per_class", "sparsity", "init_iter", "max_iter", "ridge", "readout", "update", "seed"),
+    }
+
+    def __init__(
+        self,
+        *,
+        beta: float = 0.1,
+        atoms_per_class: int | None = None,
+        sparsity: int | None = None,
+        init_iter: int = 5,
+        max_iter: int = 15,
+        ridge: float = 0.1,
+        readout: Literal["refit", "joint"] = "refit",
+        update: Literal["approximate", "exact"] = "approximate",
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.beta = beta
+        self.atoms_per_class = atoms_per_class
+        self.sparsity = sparsity
+        self.init_iter = init_iter
+        self.max_iter = max_iter
+        self.ridge = ridge
+        self.readout = readout
+        self.update = update
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class LCKSVDClassifier(CodingClassifier):
+    """Label-consistent K-SVD with classification error (LC-KSVD2).
+
+    Method `lcksvd1` and `lcksvd2` of the registry. Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative
+    dictionary for recognition. IEEE TPAMI 2013.
+
+    Parameters
+    ----------
+    variant : {1, 2}, default=2
+        Which of the methods: 1: label-consistent K-SVD, label consistency only (LC-KSVD1); 2: label-consistent K-SVD
+        with classification error (LC-KSVD2).
+    alpha : float, default=0.01
+        Weight of label consistency. A number > 0.
+    atoms_per_class : int or None, default=None
+        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    sparsity : int or None, default=None
+        Most atoms in the code of a sample; None is a tenth of the features, from 5 to 30. None or a whole number >= 1.
+    init_iter : int, default=5
+        Iterations of K-SVD within each class that make the first dictionary. A whole number >= 0.
+    code_iter : int, default=0
+        Iterations of K-SVD on all classes for the codes that `W` starts from; its dictionary is thrown away. A whole
+        number >= 0.
+    max_iter : int, default=15
+        Iterations with labels. A whole number >= 0.
+    ridge : float, default=0.1
+        Weight of the squared norm of the classifier. A number > 0.
+    readout : {"refit", "joint"}, default="refit"
+        The classifier: fitted on codes made as for new samples, or on the joint codes, as published.
+    rescale_codes : bool, default=False
+        With `readout = joint`: scale the joint codes to the final atoms; the published code does not. True or False.
+        Only for `lcksvd1`.
+    update : {"approximate", "exact"}, default="approximate"
+        How an atom is fitted: one alternation, or the leading singular pair.
+    random_state : int or RandomState or None, default=0
+        Seed of the choice of samples that become the first atoms. None draws one from numpy.
+    beta : float, default=0.2
+        Weight of the classification term. A number > 0. Only for `lcksvd2`.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `small-weights`: the defaults: chosen by cross-validation
+    - `published`: settings of the authors' package for Extended Yale B
+    """
+
+    _methods = {
+        "lcksvd1": (
+            "alpha",
+            "atoms_per_class",
+            "sparsity",
+            "init_iter",
+            "code_iter",
+            "max_iter",
+            "ridge",
+            "readout",
+            "rescale_codes",
+            "update",
+            "seed",
+        ),
+        "lcksvd2": (
+            "alpha",
+            "beta",
+            "atoms_per_class",
+            "sparsity",
+            "init_iter",
+            "code_iter",
+            "max_iter",
+            "ridge",
+            "readout",
+            "update",
+            "seed",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        variant: Literal[1, 2] = 2,
+        alpha: float = 0.01,
+        atoms_per_class: int | None = None,
+        sparsity: int | None = None,
+        init_iter: int = 5,
+        code_iter: int = 0,
+        max_iter: int = 15,
+        ridge: float = 0.1,
+        readout: Literal["refit", "joint"] = "refit",
+        rescale_codes: bool = False,
+        update: Literal["approximate", "exact"] = "approximate",
+        random_state: int | np.random.RandomState | None = 0,
+        beta: float = 0.2,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.variant = variant
+        self.alpha = alpha
+        self.atoms_per_class = atoms_per_class
+        self.sparsity = sparsity
+        self.init_iter = init_iter
+        self.code_iter = code_iter
+        self.max_iter = max_iter
+        self.ridge = ridge
+        self.readout = readout
+        self.rescale_codes = rescale_codes
+        self.update = update
+        self.random_state = random_state
+        self.beta = beta
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class FDDLClassifier(CodingClassifier):
+    """Fisher discrimination dictionary learning (FDDL).
+
+    Method `fddl` of the registry. Yang, Zhang, Feng, Zhang: Sparse representation based Fisher discrimination
+    dictionary learning for image classification. IJCV 2014.
+
+    Parameters
+    ----------
+    lambda1 : float, default=0.005
+        Weight of the sum of magnitudes of the codes. A number > 0.
+    lambda2 : float, default=0.05
+        Weight of the Fisher criterion. A number >= 0.
+    atoms_per_class : int or None, default=None
+        Atoms of each class; None is ten, or the size of the class or one less than the features if that is less. None
+        or a whole number >= 1.
+    scaling : {"original", "dictol"}, default="original"
+        What lambda1, gamma and gamma1 weigh against: squares (original) or half of them (dictol).
+    constraint : {"sphere", "ball"}, default="sphere"
+        Atoms of norm one, one sweep per iteration (original), or at most one, swept until settled.
+    rule : {"global", "local"}, default="global"
+        Decide by one code over all atoms, or by one code per class.
+    gamma : float, default=0.005
+        Global rule: weight of the sum of magnitudes of a sample's code. A number > 0.
+    w : float, default=0.5
+        Global rule: weight of the distance between a sample's code and the class mean. A number >= 0.
+    gamma1 : float, default=0.005
+        Local rule: weight of the sum of magnitudes. A number > 0.
+    gamma2 : float, default=0.01
+        Local rule: weight of the distance to the class mean. A number >= 0.
+    max_iter : int, default=15
+        Most iterations of code step and dictionary step. A whole number >= 1.
+    tol : float, default=0.001
+        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+    code_iter : int, default=300
+        Most accelerated gradient steps of a code step. A whole number >= 1.
+    code_tol : float, default=0.001
+        End a code step when the codes move by less than this fraction of their norm. A number >= 0.
+    refit : bool, default=True
+        Solve the codes again after the last dictionary step, so that class means fit the final atoms. True or False.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "fddl": (
+            "lambda1",
+            "lambda2",
+            "atoms_per_class",
+            "scaling",
+            "constraint",
+            "rule",
+            "gamma",
+            "w",
+            "gamma1",
+            "gamma2",
+            "max_iter",
+            "tol",
+            "code_iter",
+            "code_tol",
+            "refit",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.005,
+        lambda2: float = 0.05,
+        atoms_per_class: int | None = None,
+        scaling: Literal["original", "dictol"] = "original",
+        constraint: Literal["sphere", "ball"] = "sphere",
+        rule: Literal["global", "local"] = "global",
+        gamma: float = 0.005,
+        w: float = 0.5,
+        gamma1: float = 0.005,
+        gamma2: float = 0.01,
+        max_iter: int = 15,
+        tol: float = 0.001,
+        code_iter: int = 300,
+        code_tol: float = 0.001,
+        refit: bool = True,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.atoms_per_class = atoms_per_class
+        self.scaling = scaling
+        self.constraint = constraint
+        self.rule = rule
+        self.gamma = gamma
+        self.w = w
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.max_iter = max_iter
+        self.tol = tol
+        self.code_iter = code_iter
+        self.code_tol = code_tol
+        self.refit = refit
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class CADLClassifier(CodingClassifier):
+    """Class-aware analysis dictionary learning (CADL).
+
+    Method `cadl` of the registry. Wang, Guo, Guo, Luo, Kong: Class-aware analysis dictionary learning for pattern
+    classification. IEEE Signal Processing Letters 2017.
+
+    Parameters
+    ----------
+    lambda1 : float, default=0.005
+        Weight of the responses of a class's atoms to the samples of all other classes. A number >= 0.
+    lambda2 : float, default=0.0005
+        Weight of the SVM in the codes. A number >= 0.
+    lambda3 : float, default=0.0005
+        Ridge on the atoms. A number >= 0.
+    theta : float, default=5.0
+        Weight of the SVM's loss against its norm. A number > 0.
+    atoms_per_class : int or None, default=None
+        Atoms of each class; auto: dimensions of the samples / classes, rounded up. None or a whole number >= 1.
+    max_iter : int, default=10
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.001
+        Relative change of the dictionary at which training stops. A number >= 0.
+    updates : {"published", "exact"}, default="published"
+        The published steps, or exact minimisation in each.
+    refit : bool, default=True
+        Fit the SVM once more to the codes of the final dictionary. True or False.
+    random_state : int or RandomState or None, default=0
+        Seed of the random start. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `default`: The defaults: the published AR demo
+    - `ar`: AR, as printed in the paper
+    - `scene15`: Scene15, as printed in the paper
+    - `caltech101`: Caltech101, as printed in the paper
+    - `ucf50`: UCF50, as printed in the paper
+    """
+
+    _methods = {
+        "cadl": (
+            "lambda1",
+            "lambda2",
+            "lambda3",
+            "theta",
+            "atoms_per_class",
+            "max_iter",
+            "tol",
+            "updates",
+            "refit",
+            "seed",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.005,
+        lambda2: float = 0.0005,
+        lambda3: float = 0.0005,
+        theta: float = 5.0,
+        atoms_per_class: int | None = None,
+        max_iter: int = 10,
+        tol: float = 0.001,
+        updates: Literal["published", "exact"] = "published",
+        refit: bool = True,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.lambda3 = lambda3
+        self.theta = theta
+        self.atoms_per_class = atoms_per_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.updates = updates
+        self.refit = refit
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class SADLClassifier(CodingClassifier):
+    """Structured analysis dictionary learning (SADL).
+
+    Method `sadl` of the registry. Tang, Panahi, Krim, Dai: Analysis dictionary learning based classification: structure
+    for robustness. IEEE Transactions on Image Processing 2019.
+
+    Parameters
+    ----------
+    lambda1 : float, default=0.001
+        Weight of the absolute values of the codes. A number >= 0.
+    lambda2 : float, default=0.0003
+        Ridge on the analysis dictionary; the parameter that matters. A number > 0.
+    rho : float, default=10.0
+        Weight of the misfit of structure and labels. A number > 0.
+    delta : float, default=0.001
+        Ridge on the structuring map and on the classifier. A number > 0.
+    atoms_per_class : int or None, default=None
+        Atoms for each class; auto: the mean number of samples of a class, at most 10. None or a whole number >= 1.
+    rows_per_class : int or None, default=None
+        Rows of structure for each class; auto: as many as atoms, at most 4. None or a whole number >= 1.
+    normalize_rows : bool, default=False
+        Scale the atoms to length 1 in every iteration. True or False.
+    solver : {"linearized-admm", "block-descent"}, default="linearized-admm"
+        How the objective is minimised.
+    max_iter : int, default=300
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.001
+        Stop at this relative misfit of the constraints (ADMM) or ten times the relative decrease (block descent). A
+        number >= 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the random start. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "sadl": (
+            "lambda1",
+            "lambda2",
+            "rho",
+            "delta",
+            "atoms_per_class",
+            "rows_per_class",
+            "normalize_rows",
+            "solver",
+            "max_iter",
+            "tol",
+            "seed",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.001,
+        lambda2: float = 0.0003,
+        rho: float = 10.0,
+        delta: float = 0.001,
+        atoms_per_class: int | None = None,
+        rows_per_class: int | None = None,
+        normalize_rows: bool = False,
+        solver: Literal["linearized-admm", "block-descent"] = "linearized-admm",
+        max_iter: int = 300,
+        tol: float = 0.001,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.rho = rho
+        self.delta = delta
+        self.atoms_per_class = atoms_per_class
+        self.rows_per_class = rows_per_class
+        self.normalize_rows = normalize_rows
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class DPLClassifier(CodingClassifier):
+    """Projective dictionary pair learning (DPL).
+
+    Method `dpl` of the registry. Gu, Zhang, Zuo, Feng: Projective dictionary pair learning for pattern classification.
+    NIPS 2014.
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Weight of the fit of the projections to the codes. A number > 0.
+    lam : float, default=0.003
+        Weight of the projections of other classes. Called `lambda` in the paper and on the command line. A number >= 0.
+    gamma : float, default=0.0001
+        Ridge on the analysis dictionary. A number >= 0.
+    atoms_per_class : int or None, default=None
+        Atoms of each class; auto: as many as it has samples. None or a whole number >= 1.
+    max_iter : int, default=20
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.0001
+        Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the random start. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `eyaleb`: Extended Yale B, as printed in the paper; the defaults
+    - `ar`: AR, as printed in the paper
+    - `caltech101`: Caltech101, as printed in the paper
+    - `ucf50`: UCF50, as printed in the paper
+    """
+
+    _methods = {
+        "dpl": ("tau", "lambda", "gamma", "atoms_per_class", "max_iter", "tol", "seed"),
+    }
+    _poor_score = True
+
+    def __init__(
+        self,
+        *,
+        tau: float = 0.05,
+        lam: float = 0.003,
+        gamma: float = 0.0001,
+        atoms_per_class: int | None = None,
+        max_iter: int = 20,
+        tol: float = 0.0001,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.tau = tau
+        self.lam = lam
+        self.gamma = gamma
+        self.atoms_per_class = atoms_per_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class DADLClassifier(CodingClassifier):
+    """Discriminative analysis dictionary learning (DADL).
+
+    Method `dadl` of the registry. Guo, Guo, Kong, Zhang, He: Discriminative analysis dictionary learning. AAAI 2016.
+
+    Parameters
+    ----------
+    lambda1 : float, default=10.0
+        Weight of the target codes. A number >= 0.
+    lambda2 : float, default=0.001
+        Weight of the graph of samples. A number >= 0.
+    lambda3 : float, default=0.1
+        Ridge on the analysis dictionary. A number > 0.
+    sigma : float, default=10.0
+        Width of the correntropy kernel. A number > 0.
+    knn : int, default=7
+        Nearest samples that each sample is joined to. A whole number >= 1.
+    threshold : bool, default=False
+        Keep only the T0 largest entries of the codes that are compared, as in training. True or False.
+    max_iter : int, default=6
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.0001
+        Relative change of the dictionary at which training stops. A number >= 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `faces`: Extended Yale B and AR, as printed in the paper; the defaults
+    - `caltech101`: Caltech101, as printed in the paper
+    - `scene15`: Scene15, as printed in the paper
+    """
+
+    _methods = {
+        "dadl": ("lambda1", "lambda2", "lambda3", "sigma", "knn", "threshold", "max_iter", "tol"),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 10.0,
+        lambda2: float = 0.001,
+        lambda3: float = 0.1,
+        sigma: float = 10.0,
+        knn: int = 7,
+        threshold: bool = False,
+        max_iter: int = 6,
+        tol: float = 0.0001,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.lambda3 = lambda3
+        self.sigma = sigma
+        self.knn = knn
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.tol = tol
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class OneHotRidgeClassifier(DictionaryClassifier):
+    """Ridge regression on one-hot labels.
+
+    Method `ridge` of the registry. Hoerl, Kennard: Ridge regression. Technometrics 1970.
+
+    Parameters
+    ----------
+    lam : float, default=0.001
+        Weight of the squared norm of `W`. Called `lambda` in the paper and on the command line. A number > 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "ridge": ("lambda",),
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.001,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class LinearSVMClassifier(DictionaryClassifier):
+    """Linear SVM, one against the rest.
+
+    Method `linear-svm` of the registry. Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008
+    (the objective; the solver is our own).
+
+    Parameters
+    ----------
+    theta : float, default=20.0
+        Weight of the loss against the squared norm; twice LIBLINEAR's C. A number > 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "linear-svm": ("theta",),
+    }
+
+    def __init__(
+        self,
+        *,
+        theta: float = 20.0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.theta = theta
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+# The class of every method.
+ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
+    "lcdl-sv": LCDLSVClassifier,
+    "svgdl": SVGDLClassifier,
+    "src": SRCClassifier,
+    "crc": CRCClassifier,
+    "ksvd": KSVDClassifier,
+    "dksvd": DKSVDClassifier,
+    "lcksvd1": LCKSVDClassifier,
+    "lcksvd2": LCKSVDClassifier,
+    "fddl": FDDLClassifier,
+    "cadl": CADLClassifier,
+    "sadl": SADLClassifier,
+    "dpl": DPLClassifier,
+    "dadl": DADLClassifier,
+    "ridge": OneHotRidgeClassifier,
+    "linear-svm": LinearSVMClassifier,
+}

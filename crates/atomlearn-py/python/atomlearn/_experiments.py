@@ -1,0 +1,158 @@
+"""Fair comparisons and the report page, as on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_X_y
+
+from . import _atomlearn, _labels, _threads
+from ._base import DictionaryClassifier, _aligned
+from ._base import methods as all_methods
+
+
+class Comparison:
+    """The outcome of `compare`.
+
+    Attributes
+    ----------
+    results : list of dict
+        One entry per method and decision rule: ``method``, ``rule``, ``accuracy`` on each split, ``mean``, ``std``,
+        ``ci95``, ``train_seconds``, ``test_seconds``, ``confusion`` and more.
+    tests : list of dict
+        Every pair of results with the p-value of "no difference".
+    """
+
+    def __init__(self, values: dict[str, Any], table: str) -> None:
+        self._values, self._table = values, table
+        self.results: list[dict[str, Any]] = values["results"]
+        self.tests: list[dict[str, Any]] = values["tests"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as in ``atomlearn compare --json``."""
+        return self._values
+
+    def to_frame(self):
+        """A pandas frame with one row per method, rule and split."""
+        import pandas as pd
+
+        columns = ("accuracy", "train_seconds", "test_seconds")
+        rows = [
+            {"method": r["method"], "rule": r["rule"], "split": i, **{name: r[name][i] for name in columns}}
+            for r in self.results
+            for i in range(len(r["accuracy"]))
+        ]
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return self._table
+
+
+def compare(
+    X,
+    y,
+    methods: Union[str, Sequence[Union[str, DictionaryClassifier]]] = "all",
+    *,
+    train_per_class: int,
+    repeats: int = 5,
+    seed: int = 0,
+    prep: str = "unit",
+    name: str = "data",
+    records: Union[str, os.PathLike, None] = None,
+    report: Union[str, os.PathLike, None] = None,
+    n_threads: int | None = None,
+    verbose: int = 0,
+) -> Comparison:
+    """Compare methods on the same stratified splits.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples in rows.
+    y : array-like of shape (n_samples,)
+        Their classes.
+    methods : "all" or list of str and estimators, default="all"
+        Keys as in `methods`, with their defaults, or estimators, whose method and parameters count; their `prep` and
+        the other parameters that all estimators share do not.
+    train_per_class : int
+        Samples of every class that train; all others test.
+    repeats : int, default=5
+        Number of splits.
+    seed : int, default=0
+        Seed of the splits.
+    prep : str, default="unit"
+        Preprocessing, fitted on the training samples of every split, the same for all methods.
+    name : str, default="data"
+        What the data are called in the table and on the page.
+    records : path-like or None, default=None
+        Append a record of every run to this file of JSON lines.
+    report : path-like or None, default=None
+        Write an HTML page.
+    n_threads : int or None, default=None
+        As for estimators.
+    verbose : int, default=0
+        Print a line per run to stderr if not 0.
+
+    Returns
+    -------
+    comparison : Comparison
+        Accuracies, spreads, times and tests; it prints as a table.
+    """
+    X, y = check_X_y(X, y, dtype=np.float64, order="C")
+    check_classification_targets(y)
+    classes, targets = np.unique(y, return_inverse=True)
+    names = _labels.names_of(classes)
+    keys = [row["key"] for row in all_methods()] if isinstance(methods, str) and methods == "all" else methods
+    if isinstance(keys, str):
+        raise TypeError(f"methods is a list of keys and estimators, or 'all', not {keys!r}")
+    entries = [_entry(method) for method in keys]
+
+    def on_run(text: str) -> None:
+        run = json.loads(text)
+        print(f"run {run['done'] + 1} of {run['total']}: {run['method']}, split {run['split']}", file=sys.stderr)
+
+    with tempfile.TemporaryDirectory() as folder:
+        kept = records if records is not None else Path(folder) / "records.jsonl"
+        text, table = _atomlearn.compare(
+            _aligned(X),
+            [names[target] for target in targets],
+            name,
+            entries,
+            train_per_class,
+            repeats,
+            seed,
+            prep,
+            kept,
+            _threads.resolve(n_threads),
+            on_run if verbose else None,
+        )
+        if report is not None:
+            _atomlearn.report(kept, report)
+    return Comparison(json.loads(text), table)
+
+
+def _entry(method: str | DictionaryClassifier) -> tuple[str, str]:
+    if isinstance(method, str):
+        return method, "{}"
+    return method._method_key(), json.dumps(method._method_params())
+
+
+def report(records: str | os.PathLike, path: str | os.PathLike) -> None:
+    """Write the HTML page of a file of records, made by `compare` here or on the command line.
+
+    Parameters
+    ----------
+    records : path-like
+        File of JSON lines.
+    path : path-like
+        The page to write.
+    """
+    _atomlearn.report(records, path)

@@ -1,0 +1,130 @@
+"""Why a sample was classified as it was."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class AtomUse:
+    """How much one atom takes part in the code of a sample."""
+
+    atom: int
+    """Row of ``components_``."""
+    label: Any
+    """Class of the atom; None where atoms belong to no class."""
+    code: float
+    """Its coefficient."""
+    share: float
+    """``|code| * |atom|`` as a share of the sum over all atoms."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One decision: scores of every class under every rule, class residuals, and the strongest atoms."""
+
+    label: Any
+    """The predicted class."""
+    rule: str
+    """The rule that decided."""
+    classes: list
+    """Classes in the order of the lists below."""
+    scores: dict[str, list[float]]
+    """One score per class for every rule of the method, larger is better; LCDL-SV has ``residual`` (minus the
+    residual over the size of the class's code), ``svm`` and ``fused`` (the first plus ``eta2`` times the second)."""
+    residuals: Optional[list[float]]
+    """``|x - D_c z_c|``, the part of the sample that the atoms of a class leave unexplained; None for methods whose
+    dictionary has no classes."""
+    atoms: list[AtomUse]
+    """The strongest atoms, strongest first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain lists, numbers and texts."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        best = sorted(range(len(self.classes)), key=lambda c: -self.scores[self.rule][c])
+        columns = {f"{rule} score": values for rule, values in self.scores.items()}
+        if self.residuals is not None:
+            columns["|x - D_c z_c|"] = self.residuals
+        rows = [[str(self.classes[c])] + [f"{values[c]:.4f}" for values in columns.values()] for c in best[:8]]
+        lines = [f"class {self.label}, decided by the {self.rule} rule", *_table(["class", *columns], rows)]
+        if len(best) > 8:
+            lines.append(f"... and {len(best) - 8} more classes")
+        if self.atoms:
+            used = [
+                [
+                    str(use.atom),
+                    "-" if use.label is None else str(use.label),
+                    f"{use.code:+.4f}",
+                    f"{100 * use.share:.1f} %",
+                ]
+                for use in self.atoms
+            ]
+            lines += ["", *_table(["atom", "of class", "code", "share"], used)]
+        return "\n".join(lines)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in [head, *rows]]
+
+
+def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
+    """One explanation per row of ``X``, which is valid already."""
+    model, threads = estimator.model_, estimator._threads()
+    order, classes = estimator._class_order(), estimator.classes_
+    by_rule = {rule: scores[:, order] for rule, scores in model.scores_by_rule(X, threads).items()}
+    labels = estimator.predict(X).tolist()
+    codes, parts = model.codes(X, threads), model.parts()
+    atoms = atoms_of(parts)
+    owners = _owners(parts)
+    prepared = model.prepare(X, threads)
+    found = []
+    for i, label in enumerate(labels):
+        residuals = uses = None
+        if codes is not None:
+            uses = _strongest(
+                codes[i], atoms, None if owners is None else classes[np.argsort(order)[owners]].tolist(), top
+            )
+            if owners is not None and "dictionary" in parts:
+                residuals = [_residual(prepared[i], codes[i], parts["dictionary"], owners == c) for c in order]
+        found.append(
+            Explanation(
+                label=label,
+                rule=model.rule,
+                classes=classes.tolist(),
+                scores={rule: scores[i].tolist() for rule, scores in by_rule.items()},
+                residuals=residuals,
+                atoms=uses or [],
+            )
+        )
+    return found
+
+
+def atoms_of(parts: dict[str, np.ndarray]) -> np.ndarray | None:
+    """The dictionary or, for methods that have none, the analysis operator; one atom per row."""
+    return parts.get("dictionary", parts.get("analysis"))
+
+
+def _owners(parts: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Class of every atom, in the order of the model's classes."""
+    if "atom_counts" not in parts:
+        return None
+    counts = parts["atom_counts"].ravel().astype(int)
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _residual(x: np.ndarray, code: np.ndarray, atoms: np.ndarray, own: np.ndarray) -> float:
+    return float(np.linalg.norm(x - code[own] @ atoms[own]))
+
+
+def _strongest(code: np.ndarray, atoms: np.ndarray | None, labels: list | None, top: int) -> list[AtomUse]:
+    strength = np.abs(code) * (1.0 if atoms is None else np.linalg.norm(atoms, axis=1))
+    total = strength.sum()
+    best = [k for k in np.argsort(-strength, kind="stable")[:top] if strength[k] > 0]
+    label = (lambda k: None) if labels is None else (lambda k: labels[k])
+    return [AtomUse(int(k), label(k), float(code[k]), float(strength[k] / total)) for k in best]

@@ -1,0 +1,115 @@
+//! Experiments and the report page from Python.
+
+use crate::arrays::owned;
+use crate::error::{bad_json, to_python};
+use crate::run::{Answer, Link, Listener, run};
+use atomlearn::file::write_atomically;
+use atomlearn::io::RawData;
+use atomlearn::prep::PrepSpec;
+use atomlearn::registry::{self, Values};
+use atomlearn::{Error, Step};
+use atomlearn_lab::compare::{Entry, Plan, Run, RunError, Watch};
+use atomlearn_lab::data::{LabData, digest_raw};
+use atomlearn_lab::record::{self, Record};
+use atomlearn_lab::results::comparisons;
+use atomlearn_lab::{report as pages, splits, tables};
+use numpy::PyReadonlyArray2;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+/// Widest table; Python cannot know where it will be shown.
+const TABLE_WIDTH: u16 = 100;
+
+/// Compares methods on the same stratified splits. `methods` is a list of keys and JSON parameters; `on_run`, if given, is
+/// called before every run with where the comparison stands, as JSON. Returns the comparison as JSON and as a table.
+#[pyfunction]
+#[pyo3(signature = (x, labels, name, methods, train_per_class, repeats, seed, prep, records, threads, on_run=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn compare(
+    py: Python<'_>,
+    x: PyReadonlyArray2<'_, f64>,
+    labels: Vec<String>,
+    name: &str,
+    methods: Vec<(String, String)>,
+    train_per_class: usize,
+    repeats: usize,
+    seed: u64,
+    prep: &str,
+    records: Option<PathBuf>,
+    threads: usize,
+    on_run: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, String)> {
+    let entry = |(key, params): (String, String)| -> PyResult<Entry> {
+        let method = registry::method(&key).map_err(to_python)?;
+        let params: Values = serde_json::from_str(&params).map_err(bad_json)?;
+        Ok(Entry { method, params: method.complete(&params).map_err(to_python)? })
+    };
+    let entries: Vec<Entry> = methods.into_iter().map(entry).collect::<PyResult<_>>()?;
+    let prep: PrepSpec = prep.parse().map_err(to_python)?;
+    let raw = RawData { x: owned(&x)?, labels: Some(labels), is_train: None, image_shape: None, names: None };
+    let data = LabData::new(name, digest_raw(&raw), raw).map_err(to_python)?;
+    let splits = splits::stratified(&data, train_per_class, repeats, seed).map_err(to_python)?;
+
+    let job = move |link: &mut Link| {
+        let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
+        plan.run(&[], records.as_deref(), &mut Progress { link, stop: false })
+    };
+    let listen = on_run.map(|on_run| {
+        move |run: Value, _: &Sender<Answer>| on_run.call1((run.to_string(),)).map(|_| ControlFlow::Continue(()))
+    });
+    let listen = listen.as_ref().map(|listen| listen as &Listener<'_>);
+    let found = run(py, threads, job, listen)?.map_err(in_run)?;
+    let comparison = comparisons(&found).into_iter().next();
+    let comparison = comparison.ok_or_else(|| to_python(Error::Data("no method was given".into())))?;
+    let text = serde_json::to_string(&comparison).map_err(bad_json)?;
+    Ok((text, tables::terminal(&comparison, TABLE_WIDTH, false)))
+}
+
+/// The report page of a file of records.
+#[pyfunction]
+pub fn report(py: Python<'_>, records: PathBuf, path: PathBuf) -> PyResult<()> {
+    let write = || {
+        let found = record::read(&records)?;
+        if found.is_empty() {
+            return Err(Error::format(&records, "holds no record"));
+        }
+        write_atomically(&path, pages::page(&found)?.as_bytes())
+    };
+    py.detach(write).map_err(to_python)
+}
+
+/// The kind of the error behind it, with the run's name in its text.
+fn in_run(error: RunError) -> PyErr {
+    let text = error.to_string();
+    to_python(match error.source {
+        Error::Interrupted => Error::Interrupted,
+        Error::Numeric { .. } => Error::numeric("compare", text),
+        source @ Error::Io { .. } => source,
+        _ => Error::Data(text),
+    })
+}
+
+struct Progress<'a> {
+    link: &'a mut Link,
+    stop: bool,
+}
+
+impl Watch for Progress<'_> {
+    fn begin(&mut self, run: Run<'_>) {
+        let report = || json!({"method": run.method, "split": run.split, "done": run.done, "total": run.total});
+        self.stop |= self.link.report(report, || ()).is_break();
+    }
+
+    fn step(&mut self, _: Run<'_>, _: &Step<'_>) -> ControlFlow<()> {
+        self.go_on()
+    }
+
+    fn end(&mut self, _: Run<'_>, _: &Record) {}
+
+    fn go_on(&mut self) -> ControlFlow<()> {
+        if self.stop { ControlFlow::Break(()) } else { self.link.go_on() }
+    }
+}

@@ -1,0 +1,32 @@
+//! The native half of the Python package: arrays in, arrays out, JSON for everything that is not a matrix.
+//!
+//! Nothing is decided here. Fits and experiments run on threads of their own while the calling thread watches for
+//! Ctrl-C ([`run`]); the scikit-learn classes are plain Python over [`model::Model`].
+
+mod arrays;
+mod error;
+mod fit;
+mod lab;
+mod methods;
+mod model;
+mod run;
+
+/// As for the command line: training makes and drops many matrices of a few megabytes.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// `atomlearn._atomlearn`.
+#[pyo3::pymodule]
+mod _atomlearn {
+    #[pymodule_export]
+    #[expect(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    use super::fit::{CurrentModel, fit};
+    #[pymodule_export]
+    use super::lab::{compare, report};
+    #[pymodule_export]
+    use super::methods::{digits, methods};
+    #[pymodule_export]
+    use super::model::Model;
+}

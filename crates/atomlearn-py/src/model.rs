@@ -1,0 +1,164 @@
+//! A trained model behind a frozen Python class.
+
+use crate::arrays::{rows, samples};
+use crate::error::to_python;
+use crate::run::pool;
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Preprocessing and classifier, trained together; immutable.
+#[pyclass(frozen, module = "atomlearn._atomlearn")]
+pub struct Model(pub atomlearn::Model);
+
+#[pymethods]
+impl Model {
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| atomlearn::Model::load(&path)).map(Model).map_err(to_python)
+    }
+
+    /// Writes a model file, whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.save(&path)).map_err(to_python)
+    }
+
+    /// A model from the bytes of a model file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        py.detach(|| atomlearn::Model::from_bytes(bytes)).map(Model).map_err(to_python)
+    }
+
+    /// The bytes of the model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.to_bytes()).map_err(to_python)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Model>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+
+    #[getter]
+    fn method(&self) -> &'static str {
+        self.0.method().key
+    }
+
+    /// All parameters, as JSON.
+    #[getter]
+    fn params(&self) -> String {
+        Value::Object(self.0.params().clone()).to_string()
+    }
+
+    /// Notes that travel with the model, as JSON.
+    #[getter]
+    fn info(&self) -> String {
+        Value::Object(self.0.info.clone()).to_string()
+    }
+
+    #[getter]
+    fn prep(&self) -> String {
+        self.0.prep().spec().to_string()
+    }
+
+    #[getter]
+    fn n_features(&self) -> usize {
+        self.0.prep().n_features()
+    }
+
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.0.classes().to_vec()
+    }
+
+    #[getter]
+    fn rules(&self) -> Vec<&'static str> {
+        self.0.classifier().rules().to_vec()
+    }
+
+    #[getter]
+    fn rule(&self) -> &'static str {
+        self.0.classifier().rule()
+    }
+
+    /// Everything learned, by name, one atom (or class) per row; `prep.` begins the names of fitted preprocessing.
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let parts = PyDict::new(py);
+        for (name, part) in self.0.prep().parts() {
+            parts.set_item(name, rows(py, part)?)?;
+        }
+        for (name, part) in self.0.classifier().parts() {
+            parts.set_item(name, rows(py, part)?)?;
+        }
+        Ok(parts)
+    }
+
+    /// Index of the class of every sample.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let (x, pool) = (samples(&x)?, pool(threads)?);
+        let found = py.detach(|| pool.install(|| self.0.predict(x))).map_err(to_python)?;
+        Ok(PyArray1::from_iter(py, found.into_iter().map(|c| c as i64)))
+    }
+
+    /// Scores, samples x classes, of the rule in use.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (x, pool) = (samples(&x)?, pool(threads)?);
+        let scores = py.detach(|| pool.install(|| self.0.scores(x))).map_err(to_python)?;
+        rows(py, scores.as_ref())
+    }
+
+    /// Scores, samples x classes, of every rule.
+    fn scores_by_rule<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (x, pool) = (samples(&x)?, pool(threads)?);
+        let by_rule = || self.0.classifier().scores_by_rule(self.0.prepare(x)?.as_ref());
+        let scores = py.detach(|| pool.install(by_rule)).map_err(to_python)?;
+        let found = PyDict::new(py);
+        for (rule, scores) in scores {
+            found.set_item(rule, rows(py, scores.as_ref())?)?;
+        }
+        Ok(found)
+    }
+
+    /// Samples after preprocessing.
+    fn prepare<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (x, pool) = (samples(&x)?, pool(threads)?);
+        let prepared = py.detach(|| pool.install(|| self.0.prepare(x))).map_err(to_python)?;
+        rows(py, prepared.as_ref())
+    }
+
+    /// Codes, samples x atoms; `None` for methods that have none.
+    fn codes<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        threads: usize,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let (x, pool) = (samples(&x)?, pool(threads)?);
+        let codes = || self.0.prepare(x).map(|x| self.0.classifier().codes_block(x.as_ref()));
+        let codes = py.detach(|| pool.install(codes)).map_err(to_python)?;
+        codes.map(|codes| rows(py, codes.as_ref())).transpose()
+    }
+}

@@ -1,0 +1,59 @@
+"""Comparisons from Python are those of the command line."""
+
+import json
+import subprocess
+
+import atomlearn
+import numpy as np
+import pytest
+from atomlearn import CRCClassifier, LCDLSVClassifier
+
+
+def test_compare_equals_the_command_line(digits, command_line, tmp_path):
+    X, y, *_ = digits
+    found = atomlearn.compare(X, y, ["lcdl-sv", CRCClassifier(kappa=0.01)], train_per_class=10, repeats=2, seed=3)
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    arguments = ["--methods", "lcdl-sv,crc", "--set", "crc.kappa=0.01", "--train-per-class", "10", "--repeats", "2"]
+    done = subprocess.run(
+        [command_line, "--quiet", "--json", "compare", str(tmp_path / "d.npz"), *arguments, "--seed", "3"],
+        capture_output=True,
+        text=True,
+    )
+    there = json.loads(done.stdout)
+    assert found.to_dict()["schema"] == there["schema"] == "atomlearn.compare/1"
+    pick = lambda results: [(r["method"], r["rule"], r["accuracy"], r["params"]) for r in results]  # noqa: E731
+    assert pick(found.results) == pick(there["results"])
+    assert [r["rule"] for r in found.results] == ["residual", "svm", "fused", "residual"]
+
+
+def test_tables_frames_records_and_page(digits, tmp_path, capsys):
+    X, y, *_ = digits
+    records, page = tmp_path / "r.jsonl", tmp_path / "page.html"
+    found = atomlearn.compare(
+        X, y, ["crc", "ridge"], train_per_class=5, repeats=2, records=records, report=page, name="my digits", verbose=1
+    )
+    assert "run 4 of 4: ridge, split 1" in capsys.readouterr().err
+    assert "crc" in repr(found) and len(found.to_frame()) == 4
+    assert "my digits" in page.read_text() and len(records.read_text().splitlines()) == 4
+    atomlearn.report(records, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text() == page.read_text()
+
+
+def test_mistakes_are_named(digits, tmp_path):
+    X, y, *_ = digits
+    with pytest.raises(ValueError, match="did you mean `lcdl-sv`"):
+        atomlearn.compare(X, y, ["lcdlsv"], train_per_class=5)
+    with pytest.raises(ValueError, match="too few for 20 training samples"):
+        atomlearn.compare(X, y, ["crc"], train_per_class=20)
+    with pytest.raises(TypeError, match="list of keys"):
+        atomlearn.compare(X, y, "crc", train_per_class=5)
+    with pytest.raises(FileNotFoundError):
+        atomlearn.report(tmp_path / "none", tmp_path / "page.html")
+
+
+def test_presets():
+    assert LCDLSVClassifier.from_preset("paper").theta == 0.2
+    assert LCDLSVClassifier.from_preset("paper", theta=1.0).theta == 1.0
+    with pytest.raises(ValueError, match="unknown preset `papre`: lcdl-sv has authors-code, paper"):
+        LCDLSVClassifier.from_preset("papre")
+    assert atomlearn.LCKSVDClassifier.from_preset("published", variant=1).alpha == 16.0
