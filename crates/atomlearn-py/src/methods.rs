@@ -39,6 +39,7 @@ fn python_type(domain: &Domain) -> String {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             format!("Literal[{}]", words.join(", "))
         }
+        Domain::Word(word, inner) => format!("{} | Literal[\"{word}\"]", python_type(inner)),
         Domain::Auto(inner) => format!("{} | None", python_type(inner)),
     }
 }

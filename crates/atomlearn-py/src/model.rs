@@ -26,6 +26,11 @@ impl Model {
         py.detach(|| self.0.save(&path)).map_err(to_python)
     }
 
+    /// Writes preprocessing and model as one ONNX graph, whole or not at all.
+    fn to_onnx(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| atomlearn::export::write_onnx(&self.0, &path)).map_err(to_python)
+    }
+
     /// A model from the bytes of a model file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {

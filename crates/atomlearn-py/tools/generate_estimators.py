@@ -47,8 +47,8 @@ SHARED = [
         "str",
         '"unit"',
         "Preprocessing, a comma list of steps fitted on the training samples and applied in order: "
-        "`center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets "
-        "length one), or `none`.",
+        "`center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` "
+        "(each sample gets length one), or `none`.",
     ),
     ("probability", "bool", "False", "Fit what `predict_proba` needs; costs `calibration_cv` more fits."),
     ("calibration_cv", "int", "5", "Folds of the calibration; fewer where the smallest class has fewer samples."),

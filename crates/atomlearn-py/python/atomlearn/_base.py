@@ -246,6 +246,21 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         check_is_fitted(self)
         self.model_.save(path)
 
+    def to_onnx(self, path: str | os.PathLike) -> None:
+        """Write preprocessing and model as one ONNX graph for onnxruntime and other programs.
+
+        Its input `x` takes doubles, samples in rows; its outputs are `label`, the class names as text, and `scores`, one
+        column per class in the order of the metadata entry `classes`. Methods that decide by a search, such as sparse
+        codes, have no such graph and raise `ValueError`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self)
+        self.model_.to_onnx(path)
+
     @classmethod
     def from_preset(cls: type[Self], name: str, **params) -> Self:
         """An estimator with a named set of parameters, as in ``atomlearn methods KEY``.
