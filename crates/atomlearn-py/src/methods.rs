@@ -1,10 +1,7 @@
 //! The registry for Python: what the estimator classes are made from.
 
-use crate::arrays::rows;
-use atomlearn::io;
 use atomlearn::params::Domain;
 use atomlearn::registry::METHODS;
-use numpy::PyArray2;
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -33,11 +30,4 @@ fn python_type(domain: &Domain) -> String {
         }
         Domain::Auto(inner) => format!("{} | None", python_type(inner)),
     }
-}
-
-/// The embedded digits: 1797 samples of 64 features, and their labels.
-#[pyfunction]
-pub fn digits(py: Python<'_>) -> PyResult<(Bound<'_, PyArray2<f64>>, Vec<String>)> {
-    let raw = io::digits();
-    Ok((rows(py, raw.x.as_ref())?, raw.labels.unwrap_or_default()))
 }
