@@ -28,7 +28,7 @@ def made_up_faces(people=12, images=40, shape=(27, 24)):
     for _ in range(people):
         face = gaussian_filter(rng.normal(size=shape), 2) + 0.3
         for _ in range(images):
-            shade = sum(rng.normal() * part for part in light)
+            shade = 1 + 0.4 * sum(rng.normal() * part for part in light)
             X.append((face * shade + 0.05 * rng.normal(size=shape)).ravel())
     return np.array(X), np.repeat(np.arange(people), images)
 

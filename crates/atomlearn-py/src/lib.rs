@@ -26,7 +26,7 @@ mod _atomlearn {
     #[pymodule_export]
     use super::lab::{compare, report};
     #[pymodule_export]
-    use super::methods::{digits, methods};
+    use super::methods::methods;
     #[pymodule_export]
     use super::model::Model;
 }

@@ -3,11 +3,15 @@
 use crate::arrays::{rows, samples};
 use crate::error::to_python;
 use crate::run::pool;
+use atomlearn::MatRef;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value;
 use std::path::PathBuf;
+
+type Samples<'py> = PyReadonlyArray2<'py, f64>;
+type Rows<'py> = Bound<'py, PyArray2<f64>>;
 
 /// Preprocessing and classifier, trained together; immutable.
 #[pyclass(frozen, module = "atomlearn._atomlearn")]
@@ -102,68 +106,55 @@ impl Model {
     }
 
     /// Index of the class of every sample.
-    fn predict<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let (x, pool) = (samples(&x)?, pool(threads)?);
-        let found = py.detach(|| pool.install(|| self.0.predict(x))).map_err(to_python)?;
+    fn predict<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let found = self.on_threads(py, &x, threads, |model, x| model.predict(x))?;
         Ok(PyArray1::from_iter(py, found.into_iter().map(|c| c as i64)))
     }
 
     /// Scores, samples x classes, of the rule in use.
-    fn scores<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (x, pool) = (samples(&x)?, pool(threads)?);
-        let scores = py.detach(|| pool.install(|| self.0.scores(x))).map_err(to_python)?;
+    fn scores<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Rows<'py>> {
+        let scores = self.on_threads(py, &x, threads, |model, x| model.scores(x))?;
         rows(py, scores.as_ref())
     }
 
     /// Scores, samples x classes, of every rule.
-    fn scores_by_rule<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let (x, pool) = (samples(&x)?, pool(threads)?);
-        let by_rule = || self.0.classifier().scores_by_rule(self.0.prepare(x)?.as_ref());
-        let scores = py.detach(|| pool.install(by_rule)).map_err(to_python)?;
+    fn scores_by_rule<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Bound<'py, PyDict>> {
+        let by_rule = |model: &atomlearn::Model, x: MatRef<'_, f64>| {
+            model.classifier().scores_by_rule(model.prepare(x)?.as_ref())
+        };
         let found = PyDict::new(py);
-        for (rule, scores) in scores {
+        for (rule, scores) in self.on_threads(py, &x, threads, by_rule)? {
             found.set_item(rule, rows(py, scores.as_ref())?)?;
         }
         Ok(found)
     }
 
     /// Samples after preprocessing.
-    fn prepare<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (x, pool) = (samples(&x)?, pool(threads)?);
-        let prepared = py.detach(|| pool.install(|| self.0.prepare(x))).map_err(to_python)?;
+    fn prepare<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Rows<'py>> {
+        let prepared = self.on_threads(py, &x, threads, |model, x| model.prepare(x))?;
         rows(py, prepared.as_ref())
     }
 
     /// Codes, samples x atoms; `None` for methods that have none.
-    fn codes<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
-        threads: usize,
-    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        let (x, pool) = (samples(&x)?, pool(threads)?);
-        let codes = || self.0.prepare(x).map(|x| self.0.classifier().codes_block(x.as_ref()));
-        let codes = py.detach(|| pool.install(codes)).map_err(to_python)?;
+    fn codes<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Option<Rows<'py>>> {
+        let codes = |model: &atomlearn::Model, x: MatRef<'_, f64>| {
+            model.prepare(x).map(|x| model.classifier().codes_block(x.as_ref()))
+        };
+        let codes = self.on_threads(py, &x, threads, codes)?;
         codes.map(|codes| rows(py, codes.as_ref())).transpose()
+    }
+}
+
+impl Model {
+    /// Does `work` on the samples with a pool of its own while other Python threads go on.
+    fn on_threads<T: Send>(
+        &self,
+        py: Python<'_>,
+        x: &Samples<'_>,
+        threads: usize,
+        work: impl FnOnce(&atomlearn::Model, MatRef<'_, f64>) -> atomlearn::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (x, pool) = (samples(x)?, pool(threads)?);
+        py.detach(|| pool.install(|| work(&self.0, x))).map_err(to_python)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::params::{self, ParamInfo};
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, methods};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Parameter values by name.
 pub type Values = Map<String, Value>;
@@ -83,6 +83,24 @@ impl Method {
             Some(info) => Ok(info.domain.parse(text)),
             None => Err(Error::unknown("parameter", name, params.iter().map(|info| info.name))),
         }
+    }
+
+    /// Everything about the method, as `methods --json` shows it.
+    pub fn to_json(&self) -> Value {
+        let params = self.params().into_iter().map(|info| {
+            json!({
+                "name": info.name, "doc": info.doc, "domain": info.domain.to_string(),
+                "default": info.default, "grid": info.grid,
+            })
+        });
+        let presets = self.presets.iter().map(|preset| {
+            let values = self.preset(preset.name).unwrap_or_default();
+            json!({"name": preset.name, "doc": preset.doc, "values": values})
+        });
+        json!({
+            "key": self.key, "title": self.title, "paper": self.paper,
+            "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
+        })
     }
 
     /// Trains on `train`; values that are not given take their defaults.

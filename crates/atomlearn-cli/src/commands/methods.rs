@@ -20,8 +20,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let one = args.key.as_deref().map(registry::method).transpose()?;
     if console.json {
         let rows: Vec<Value> = match one {
-            Some(method) => vec![row(method)],
-            None => METHODS.iter().map(row).collect(),
+            Some(method) => vec![method.to_json()],
+            None => METHODS.iter().map(Method::to_json).collect(),
         };
         return console.print_json(&json!({"schema": "atomlearn.methods/1", "methods": rows}));
     }
@@ -38,23 +38,6 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             Ok(())
         }
     }
-}
-
-fn row(method: &Method) -> Value {
-    let params = method.params().into_iter().map(|info| {
-        json!({
-            "name": info.name, "doc": info.doc, "domain": info.domain.to_string(),
-            "default": info.default, "grid": info.grid,
-        })
-    });
-    let presets = method.presets.iter().map(|preset| {
-        let values = method.preset(preset.name).unwrap_or_default();
-        json!({"name": preset.name, "doc": preset.doc, "values": values})
-    });
-    json!({
-        "key": method.key, "title": method.title, "paper": method.paper,
-        "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
-    })
 }
 
 fn describe(method: &Method, console: &Console) -> String {
