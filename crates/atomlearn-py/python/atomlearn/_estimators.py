@@ -24,6 +24,9 @@ __all__ = [
     "DADLClassifier",
     "OneHotRidgeClassifier",
     "LinearSVMClassifier",
+    "RBFSVMClassifier",
+    "LDAClassifier",
+    "KNNClassifier",
 ]
 
 
@@ -47,8 +50,9 @@ class LCDLSVClassifier(CodingClassifier):
         Weight of the SVM score in the fused rule. A number >= 0.
     knn : int, default=1
         Nearest atoms that each atom is joined to. A whole number >= 1.
-    atoms_per_class : int or None, default=None
-        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    atoms_per_class : int or Literal["all"] or None, default=None
+        Atoms per class; None is 10, or the number of samples of a smaller class; `all` takes the training samples
+        themselves, best with `max_iter = 0`. None or all or a whole number >= 1.
     max_iter : int, default=20
         Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes. A whole number >= 0.
     tol : float, default=0.001
@@ -75,7 +79,8 @@ class LCDLSVClassifier(CodingClassifier):
         whole number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -148,7 +153,7 @@ class LCDLSVClassifier(CodingClassifier):
         eta1: float = 0.01,
         eta2: float = 5.0,
         knn: int = 1,
-        atoms_per_class: int | None = None,
+        atoms_per_class: int | Literal["all"] | None = None,
         max_iter: int = 20,
         tol: float = 0.001,
         rule: Literal["residual", "svm", "fused"] = "fused",
@@ -214,7 +219,8 @@ class SVGDLClassifier(CodingClassifier):
         Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -307,7 +313,8 @@ class SRCClassifier(CodingClassifier):
         1.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -389,7 +396,8 @@ class CRCClassifier(CodingClassifier):
         Divide each class residual by the size of the class's code, as the original does, or not.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -473,7 +481,8 @@ class KSVDClassifier(CodingClassifier):
         Seed of the choice of samples that become the first atoms. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -570,7 +579,8 @@ class DKSVDClassifier(CodingClassifier):
         Seed of the choice of samples that become the first atoms. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -691,7 +701,8 @@ class LCKSVDClassifier(CodingClassifier):
         Weight of the classification term. A number > 0. Only for `lcksvd2`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -847,7 +858,8 @@ class FDDLClassifier(CodingClassifier):
         Solve the codes again after the last dictionary step, so that class means fit the final atoms. True or False.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -980,7 +992,8 @@ class CADLClassifier(CodingClassifier):
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1111,7 +1124,8 @@ class SADLClassifier(CodingClassifier):
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1226,7 +1240,8 @@ class DPLClassifier(CodingClassifier):
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1332,7 +1347,8 @@ class DADLClassifier(CodingClassifier):
         Relative change of the dictionary at which training stops. A number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1424,7 +1440,8 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         Weight of the squared norm of `W`. Called `lambda` in the paper and on the command line. A number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1493,7 +1510,8 @@ class LinearSVMClassifier(DictionaryClassifier):
         Weight of the loss against the squared norm; twice LIBLINEAR's C. A number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `unit` (each sample gets length one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1550,6 +1568,224 @@ class LinearSVMClassifier(DictionaryClassifier):
         self.callback = callback
 
 
+class RBFSVMClassifier(DictionaryClassifier):
+    """SVM with a Gaussian kernel, one against the rest.
+
+    Method `rbf-svm` of the registry. Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT
+    1992 (here with squared hinge loss).
+
+    Parameters
+    ----------
+    theta : float, default=20.0
+        Weight of the loss against the squared norm; twice the usual C. A number > 0.
+    gamma : float or None, default=None
+        Width of the kernel; None is one over the median squared distance of training samples. None or a number > 0.
+    gamma_scale : float, default=1.0
+        Multiplies `gamma`: the handle for tuning around None. A number > 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "rbf-svm": ("theta", "gamma", "gamma_scale"),
+    }
+
+    def __init__(
+        self,
+        *,
+        theta: float = 20.0,
+        gamma: float | None = None,
+        gamma_scale: float = 1.0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.theta = theta
+        self.gamma = gamma
+        self.gamma_scale = gamma_scale
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class LDAClassifier(DictionaryClassifier):
+    """Linear discriminant analysis with shrinkage.
+
+    Method `lda` of the registry. Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices.
+    J. Multivariate Analysis 2004 (the shrinkage).
+
+    Parameters
+    ----------
+    shrinkage : float or None, default=None
+        Share of the identity in the covariance matrix; None is Ledoit and Wolf's. None or a number from 0 to 1.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "lda": ("shrinkage",),
+    }
+
+    def __init__(
+        self,
+        *,
+        shrinkage: float | None = None,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class KNNClassifier(DictionaryClassifier):
+    """Nearest neighbours.
+
+    Method `knn` of the registry. Cover, Hart: Nearest neighbor pattern classification. IEEE Transactions on Information
+    Theory 1967.
+
+    Parameters
+    ----------
+    k : int, default=1
+        Number of neighbours; never more than there are training samples. A whole number >= 1.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "knn": ("k",),
+    }
+
+    def __init__(
+        self,
+        *,
+        k: int = 1,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.k = k
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
 # The class of every method.
 ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "lcdl-sv": LCDLSVClassifier,
@@ -1567,4 +1803,7 @@ ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "dadl": DADLClassifier,
     "ridge": OneHotRidgeClassifier,
     "linear-svm": LinearSVMClassifier,
+    "rbf-svm": RBFSVMClassifier,
+    "lda": LDAClassifier,
+    "knn": KNNClassifier,
 }
