@@ -43,7 +43,7 @@ impl Fit for Lda {
     type Model = LdaModel;
     const KEY: &'static str = "lda";
 
-    fn learn(&self, full: &Dataset, _watch: &mut dyn Observer) -> Result<LdaModel> {
+    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
         let reduced = range::reduce(full)?;
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
         let (m, n) = (train.n_features(), train.n_samples() as f64);
@@ -55,14 +55,14 @@ impl Fit for Lda {
         let mut within = outer_gram(centred.as_ref());
         within *= faer::Scale(1.0 / n);
         let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / full.n_features() as f64;
-        if level == 0.0 {
-            return Err(Error::Data(
-                "LDA: all samples of a class are equal, there is no covariance within classes".into(),
-            ));
-        }
         let s = self.shrinkage.unwrap_or_else(|| ledoit_wolf(&centred, &within, level, full.n_features()));
-        within *= faer::Scale(1.0 - s);
-        (0..m).for_each(|i| within[(i, i)] += s * level);
+        if level > 0.0 {
+            within *= faer::Scale(1.0 - s);
+            (0..m).for_each(|i| within[(i, i)] += s * level);
+        } else {
+            watch.warn("LDA: samples do not differ within classes; each goes to the nearest class mean");
+            within = Mat::identity(m, m);
+        }
         let factor = Spd::new(within, "LDA").map_err(|_| {
             Error::numeric("LDA", format!("the covariance within classes is singular with shrinkage = {s}; raise it"))
         })?;
@@ -152,6 +152,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_sample_per_class_means_the_nearest_mean() {
+        let train = synth::blobs(3, 1, 5, 4);
+        let mut trace = crate::observe::Trace::default();
+        let model = Lda::default().fit(&train, &mut trace).unwrap();
+        assert_eq!((model.predict(train.x()).unwrap(), trace.warnings.len()), (train.targets(), 1));
     }
 
     #[test]
