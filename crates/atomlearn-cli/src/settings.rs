@@ -51,7 +51,7 @@ pub fn entries(keys: &[String], set: &[String]) -> Result<Vec<Entry>, Failure> {
         insert(&mut values[place], methods[place], name, value)?;
     }
     let entry = |(method, values): (&&'static Method, Values)| {
-        Ok(Entry { method, params: method.complete(&values).map_err(|e| in_method(e, method))? })
+        Ok(Entry::new(method, method.complete(&values).map_err(|e| in_method(e, method))?))
     };
     methods.iter().zip(values).map(entry).collect()
 }

@@ -2,25 +2,38 @@
 
 use crate::confusion::accuracy;
 use crate::data::LabData;
+use crate::prepared::{Clock, Prepared};
 use crate::provenance::Provenance;
-use crate::record::{self, Protocol, Record, RuleOutcome};
+use crate::record::{self, Choice, Protocol, Record, RuleOutcome};
 use crate::splits::{Split, Splits};
+use crate::tune::{self, Tuning};
 use atomlearn::method::best_class;
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
-use atomlearn::{Dataset, Error, Mat, Observer, Step};
-use cpu_time::ProcessTime;
+use atomlearn::{Classifier, Error, Observer, Step};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Mutex;
 
 /// A method with all its parameters.
+#[derive(Clone)]
 pub struct Entry {
     /// The method.
     pub method: &'static Method,
     /// Its parameters, completed.
     pub params: Values,
+    /// How some of them are chosen on every training part, if they are.
+    pub tune: Option<tune::Spec>,
+    /// The parameter whose effect is studied, in a sweep.
+    pub sweep: Option<String>,
+}
+
+impl Entry {
+    /// A method with fixed parameters.
+    pub fn new(method: &'static Method, params: Values) -> Self {
+        Entry { method, params, tune: None, sweep: None }
+    }
 }
 
 /// An experiment.
@@ -49,10 +62,15 @@ pub struct Run<'a> {
 }
 
 /// Watches an experiment; `()` watches nothing.
-pub trait Watch {
+pub trait Watch: Send {
     /// A run begins.
     fn begin(&mut self, run: Run<'_>) {
         let _ = run;
+    }
+
+    /// So many of the trainings that choose parameters for a run are done.
+    fn tuning(&mut self, run: Run<'_>, done: usize, total: usize) {
+        let _ = (run, done, total);
     }
 
     /// Training has done an iteration; `Break` ends the experiment.
@@ -119,7 +137,7 @@ impl Plan<'_> {
         let total = self.splits.splits.len() * self.entries.len();
         let mut records = Vec::with_capacity(total);
         for (s, split) in self.splits.splits.iter().enumerate() {
-            let mut prepared: Option<Prepared> = None;
+            let (mut prepared, mut last): (Option<Prepared>, Option<Trained>) = (None, None);
             for entry in self.entries {
                 let method = entry.method.key;
                 let run = Run { method, split: s, done: records.len(), total };
@@ -127,7 +145,8 @@ impl Plan<'_> {
                 let blank = self.blank(entry, s, split, &provenance);
                 if let Some(held) = known.iter().find(|held| held.key == blank.key) {
                     // A record may come from an experiment in which this split stood elsewhere.
-                    let held = Record { split: s, protocol: blank.protocol, data: blank.data, ..held.clone() };
+                    let (protocol, data, sweep) = (blank.protocol, blank.data, blank.sweep);
+                    let held = Record { split: s, protocol, data, sweep, ..held.clone() };
                     watch.end(run, &held);
                     records.push(held);
                     continue;
@@ -138,10 +157,16 @@ impl Plan<'_> {
                 watch.begin(run);
                 let ready = match prepared.take() {
                     Some(ready) => ready,
-                    None => self.prepare(split).map_err(|source| RunError { method: None, split: Some(s), source })?,
+                    None => Prepared::new(self.data, self.prep, split).map_err(|source| RunError {
+                        method: None,
+                        split: Some(s),
+                        source,
+                    })?,
                 };
-                let record = train_and_test(entry, &ready, blank, run, watch).map_err(fault)?;
-                prepared = Some(ready);
+                let (params, tuned) = self.choose(entry, split, run, watch).map_err(fault)?;
+                let trained = train(entry.method, params, &ready, last.take(), run, watch).map_err(fault)?;
+                let record = test(&trained, &ready, Record { tuned, ..blank }).map_err(fault)?;
+                (prepared, last) = (Some(ready), Some(trained));
                 if let Some(file) = file {
                     record::append(file, &record)?;
                 }
@@ -152,12 +177,41 @@ impl Plan<'_> {
         Ok(records)
     }
 
+    /// The parameters of a run: given, or chosen by cross-validation within the training part.
+    fn choose(
+        &self,
+        entry: &Entry,
+        split: &Split,
+        run: Run<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<(Values, Option<Choice>), Error> {
+        let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
+            return Ok((entry.params.clone(), None));
+        };
+        let (method, base) = (entry.method, &entry.params);
+        let tuning = Tuning { data: self.data, places: &split.train, prep: self.prep, method, base, spec };
+        let tuned = tuning.run(&[], None, &TuneWatch { watch: Mutex::new(watch), run })?;
+        let choice = Choice {
+            accuracy: tuned.best().mean,
+            std_error: tuned.std_error(),
+            points: tuned.points.len(),
+            failed: tuned.failed,
+            seconds: tuned.seconds,
+            cpu_seconds: tuned.cpu_seconds,
+            folds: spec.folds,
+            seed: spec.seed,
+            chosen: tuned.chosen.clone(),
+            grid: tuned.grid.clone(),
+        };
+        Ok((tuned.best().params.clone(), Some(choice)))
+    }
+
     /// Everything of a record that is known before the run.
     fn blank(&self, entry: &Entry, s: usize, split: &Split, provenance: &Provenance) -> Record {
         let (method, prep, split_sha256) = (entry.method.key, self.prep.to_string(), split.digest());
         Record {
             schema: record::SCHEMA.into(),
-            key: record::key(method, &entry.params, &prep, &split_sha256, &self.data.info.sha256),
+            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.info.sha256),
             method: method.into(),
             params: entry.params.clone(),
             rule: String::new(),
@@ -179,45 +233,51 @@ impl Plan<'_> {
             trace: Vec::new(),
             warnings: Vec::new(),
             provenance: provenance.clone(),
+            tuned: None,
+            sweep: entry.sweep.clone(),
         }
-    }
-
-    fn prepare(&self, split: &Split) -> Result<Prepared, Error> {
-        let train = self.data.dataset(&split.train)?;
-        let test = self.data.columns(&split.test);
-        let mut trace = Trace::default();
-        let clock = Clock::start();
-        let (prep, x) = self.prep.fit(train.x(), &mut trace)?;
-        let test = prep.apply(test.as_ref());
-        let (seconds, cpu_seconds) = clock.stop();
-        Ok(Prepared { train: train.with_features(x)?, test, warnings: trace.warnings, seconds, cpu_seconds })
     }
 }
 
-/// A split after preprocessing; shared by all methods.
-struct Prepared {
-    train: Dataset,
-    test: Mat<f64>,
-    warnings: Vec<String>,
+/// A trained model and what training it took.
+struct Trained {
+    method: &'static Method,
+    params: Values,
+    model: Box<dyn Classifier>,
+    trace: Trace,
     seconds: f64,
     cpu_seconds: f64,
 }
 
-fn train_and_test(
-    entry: &Entry,
+/// Trains, unless the run before was the same but for decision parameters: then its training serves again.
+fn train(
+    method: &'static Method,
+    params: Values,
     ready: &Prepared,
-    blank: Record,
+    last: Option<Trained>,
     run: Run<'_>,
     watch: &mut dyn Watch,
-) -> Result<Record, Error> {
+) -> Result<Trained, Error> {
+    let same = |last: &Trained| {
+        let mut others = params.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
+        last.method.key == method.key && others.all(|(name, value)| last.params.get(name) == Some(value))
+    };
+    if let Some(last) = last.filter(same) {
+        let model = method.redecide(&params, last.model.as_ref(), &ready.train)?;
+        return Ok(Trained { params, model, ..last });
+    }
     let mut observer = RunObserver { run, watch, trace: Trace::default(), stopped: false };
     let clock = Clock::start();
-    let model = entry.method.fit(&entry.params, &ready.train, &mut observer)?;
-    let (train_seconds, train_cpu_seconds) = clock.stop();
+    let model = method.fit(&params, &ready.train, &mut observer)?;
+    let (seconds, cpu_seconds) = clock.stop();
     if observer.stopped {
         return Err(Error::Interrupted);
     }
-    let trace = observer.trace;
+    Ok(Trained { method, params, model, trace: observer.trace, seconds, cpu_seconds })
+}
+
+fn test(trained: &Trained, ready: &Prepared, blank: Record) -> Result<Record, Error> {
+    let (model, trace) = (&trained.model, &trained.trace);
     let clock = Clock::start();
     let scores = model.scores_by_rule(ready.test.as_ref())?;
     let (test_seconds, test_cpu_seconds) = clock.stop();
@@ -226,19 +286,38 @@ fn train_and_test(
         RuleOutcome { rule: rule.into(), accuracy: accuracy(&blank.truth, &predictions), predictions }
     });
     Ok(Record {
+        params: trained.params.clone(),
         rule: model.rule().into(),
         rules: rules.collect(),
         prep_seconds: ready.seconds,
         prep_cpu_seconds: ready.cpu_seconds,
-        train_seconds,
-        train_cpu_seconds,
+        train_seconds: trained.seconds,
+        train_cpu_seconds: trained.cpu_seconds,
         test_seconds,
         test_cpu_seconds,
         n_iter: trace.steps.last().map(|step| step.iter),
-        warnings: ready.warnings.iter().cloned().chain(trace.warnings).collect(),
-        trace: trace.steps,
+        warnings: ready.warnings.iter().chain(&trace.warnings).cloned().collect(),
+        trace: trace.steps.clone(),
         ..blank
     })
+}
+
+/// Lets a tuning of one run be watched like the rest of the experiment.
+struct TuneWatch<'a, 'b> {
+    watch: Mutex<&'b mut dyn Watch>,
+    run: Run<'a>,
+}
+
+impl tune::Watch for TuneWatch<'_, '_> {
+    fn units(&self, done: usize, total: usize) {
+        if let Ok(mut watch) = self.watch.lock() {
+            watch.tuning(self.run, done, total);
+        }
+    }
+
+    fn go_on(&self) -> ControlFlow<()> {
+        self.watch.lock().map_or(ControlFlow::Break(()), |mut watch| watch.go_on())
+    }
 }
 
 /// Remembers everything and passes steps on.
@@ -259,23 +338,6 @@ impl Observer for RunObserver<'_, '_> {
 
     fn warn(&mut self, warning: &str) {
         self.trace.warn(warning);
-    }
-}
-
-/// Wall and CPU time together.
-struct Clock {
-    wall: Instant,
-    cpu: Option<ProcessTime>,
-}
-
-impl Clock {
-    fn start() -> Self {
-        Clock { wall: Instant::now(), cpu: ProcessTime::try_now().ok() }
-    }
-
-    fn stop(&self) -> (f64, f64) {
-        let cpu = self.cpu.and_then(|start| Some(ProcessTime::try_now().ok()?.duration_since(start).as_secs_f64()));
-        (self.wall.elapsed().as_secs_f64(), cpu.unwrap_or(0.0))
     }
 }
 

@@ -9,7 +9,11 @@
 pub mod compare;
 pub mod confusion;
 pub mod data;
+pub mod folds;
+pub mod grid;
+pub mod lines;
 pub mod plots;
+pub mod prepared;
 pub mod provenance;
 pub mod record;
 pub mod report;
@@ -17,3 +21,4 @@ pub mod results;
 pub mod splits;
 pub mod statistics;
 pub mod tables;
+pub mod tune;

@@ -12,7 +12,7 @@ use atomlearn_lab::data::LabData;
 use atomlearn_lab::record::{self, Record};
 use atomlearn_lab::results::{Comparison, comparisons};
 use atomlearn_lab::splits::{self, Splits};
-use atomlearn_lab::{report, tables};
+use atomlearn_lab::{lines, report, tables};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
@@ -164,7 +164,7 @@ fn known_records(args: &Args) -> Result<Vec<Record>, Failure> {
         )));
     }
     let records = record::read(path)?;
-    record::mend(path)?;
+    lines::mend(path)?;
     Ok(records)
 }
 

@@ -1,23 +1,13 @@
 use super::*;
+use crate::data::synthetic;
 use crate::results::comparisons;
 use crate::{report, splits, tables};
-use atomlearn::io::RawData;
 use atomlearn::registry::METHODS;
-use atomlearn::synth;
 
 /// Four classes of twelve samples, and every method of the registry.
 fn toy() -> (LabData, Vec<Entry>) {
-    let data = synth::blobs(4, 12, 10, 3);
-    let names = data.classes().to_vec();
-    let raw = RawData {
-        x: data.x().to_owned(),
-        labels: Some(data.targets().into_iter().map(|c| names[c].clone()).collect()),
-        is_train: None,
-        image_shape: None,
-        names: None,
-    };
-    let entries = METHODS.iter().map(|method| Entry { method, params: method.complete(&Values::new()).unwrap() });
-    (LabData::new("toy", "0".repeat(64), raw).unwrap(), entries.collect())
+    let entries = METHODS.iter().map(|method| Entry::new(method, method.complete(&Values::new()).unwrap()));
+    (synthetic(4, 12, 10, 3), entries.collect())
 }
 
 /// What must not depend on when and how often something was run.
@@ -55,7 +45,7 @@ fn a_stopped_and_resumed_experiment_gives_the_same_records() {
     std::fs::OpenOptions::new().append(true).open(&file).and_then(|mut f| f.write_all(b"{\"schema\": \"ato")).unwrap();
     let known = record::read(&file).unwrap();
     assert_eq!(known.len(), entries.len() + 1);
-    record::mend(&file).unwrap();
+    crate::lines::mend(&file).unwrap();
     let resumed = plan.run(&known, Some(&file), &mut ()).unwrap();
     assert_eq!(essence(&whole), essence(&resumed));
     assert_eq!(essence(&record::read(&file).unwrap()), essence(&whole));
