@@ -1,6 +1,6 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
-use crate::commands::{compare, completions, demo, evaluate, inspect, methods, predict, report, train};
+use crate::commands::{compare, completions, demo, evaluate, inspect, methods, predict, report, train, tune};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -12,6 +12,7 @@ Examples:
   atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn predict faces.model new.csv
   atomlearn compare faces.mat --methods all --train-per-class 20
+  atomlearn tune faces.mat --method lcdl-sv --train-per-class 20 -o best.toml
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data or model file, 130 interrupted.";
 
@@ -56,6 +57,7 @@ pub enum Command {
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Compare(compare::Args),
+    Tune(tune::Args),
     Report(report::Args),
     Completions(completions::Args),
 }

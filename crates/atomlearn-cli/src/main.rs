@@ -38,6 +38,7 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Command::Predict(args) => commands::predict::run(&args, console),
         Command::Evaluate(args) => commands::evaluate::run(&args, console),
         Command::Compare(args) => commands::compare::run(&args, console),
+        Command::Tune(args) => commands::tune::run(&args, console),
         Command::Report(args) => commands::report::run(&args, console),
         Command::Completions(args) => commands::completions::run(&args, console),
     }

@@ -59,6 +59,8 @@ pub struct Run<'a> {
     pub done: usize,
     /// Runs in all.
     pub total: usize,
+    /// Splits in all; every split has the same number of runs.
+    pub splits: usize,
 }
 
 /// Watches an experiment; `()` watches nothing.
@@ -140,7 +142,7 @@ impl Plan<'_> {
             let (mut prepared, mut last): (Option<Prepared>, Option<Trained>) = (None, None);
             for entry in self.entries {
                 let method = entry.method.key;
-                let run = Run { method, split: s, done: records.len(), total };
+                let run = Run { method, split: s, done: records.len(), total, splits: self.splits.splits.len() };
                 let fault = |source| RunError { method: Some(method.into()), split: Some(s), source };
                 let blank = self.blank(entry, s, split, &provenance);
                 if let Some(held) = known.iter().find(|held| held.key == blank.key) {

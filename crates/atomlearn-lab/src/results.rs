@@ -2,6 +2,7 @@
 
 use crate::confusion::Confusion;
 use crate::data::DataInfo;
+use crate::grid::Axis;
 use crate::provenance::Provenance;
 use crate::record::{Protocol, Record};
 use crate::statistics::{corrected_resampled_t, interval95, mcnemar, mean, std};
@@ -42,8 +43,14 @@ pub struct MethodResult {
     pub rule: String,
     /// True if this is the rule that the parameters choose.
     pub in_use: bool,
-    /// All parameters.
+    /// All parameters, except those that were tuned.
     pub params: Values,
+    /// The values chosen on each split, for a tuned method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Vec<Values>>,
+    /// Wall time of choosing them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tune_seconds: Option<Vec<f64>>,
     /// Accuracy on each split.
     pub accuracy: Vec<f64>,
     /// Its mean.
@@ -126,7 +133,7 @@ fn comparison(records: &[&Record]) -> Comparison {
     let first = records[0];
     let mut series: Vec<Vec<&Record>> = Vec::new();
     for &record in records {
-        let same = |other: &Record| other.method == record.method && other.params == record.params;
+        let same = |other: &Record| other.method == record.method && given(other) == given(record);
         match series.iter_mut().find(|series| same(series[0])) {
             Some(series) => series.push(record),
             None => series.push(vec![record]),
@@ -162,6 +169,14 @@ fn comparison(records: &[&Record]) -> Comparison {
     }
 }
 
+/// What was set rather than chosen: the parameters, or those that were not tuned and the grid of those that were.
+fn given(record: &Record) -> (Values, Option<&[Axis]>) {
+    let Some(choice) = &record.tuned else { return (record.params.clone(), None) };
+    let mut params = record.params.clone();
+    params.retain(|name, _| !choice.grid.iter().any(|axis| axis.name == *name));
+    (params, Some(&choice.grid))
+}
+
 fn result(series: &[&Record], r: usize) -> MethodResult {
     let first = series[0];
     let rule = &first.rules[r].rule;
@@ -175,7 +190,9 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         method: first.method.clone(),
         rule: rule.clone(),
         in_use: *rule == first.rule,
-        params: first.params.clone(),
+        params: given(first).0,
+        tuned: series.iter().map(|record| Some(record.tuned.as_ref()?.chosen.clone())).collect(),
+        tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
         mean: mean(&accuracy),
         std: std(&accuracy),
         ci95: interval95(&accuracy),

@@ -81,9 +81,10 @@ params! {
         /// Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse.
         theta: f64 = 5.0, Domain::Positive;
         /// Ridge weight of test codes.
-        eta1: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        eta1: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0];
         /// Weight of the SVM score in the fused rule.
-        eta2: f64 = 5.0, Domain::NonNegative, grid [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0];
+        eta2: f64 = 5.0, Domain::NonNegative,
+            grid [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0, 1000.0];
         /// Nearest atoms that each atom is joined to.
         knn: usize = 1, Domain::AtLeast(1);
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
