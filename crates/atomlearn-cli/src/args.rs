@@ -1,6 +1,9 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
-use crate::commands::{compare, completions, demo, evaluate, inspect, methods, predict, report, train, tune};
+use crate::commands::{compare, completions, demo, evaluate, inspect, methods, predict, report, sweep, train, tune};
+use crate::failure::Failure;
+use atomlearn_lab::data::LabData;
+use atomlearn_lab::splits::{self, Splits};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -58,6 +61,7 @@ pub enum Command {
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Tune(tune::Args),
+    Sweep(sweep::Args),
     Report(report::Args),
     Completions(completions::Args),
 }
@@ -78,6 +82,37 @@ pub struct DataArgs {
     /// A file with the labels: .npy, or text with one label per line
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+}
+
+/// Which samples train and which test.
+#[derive(clap::Args, Clone, Default)]
+pub struct SplitArgs {
+    /// Training samples drawn from every class; all others test
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
+    train_per_class: Option<usize>,
+    /// How many splits to draw
+    #[arg(long, value_name = "R", value_parser = at_least_one, default_value = "5", conflicts_with = "splits")]
+    repeats: usize,
+    /// Seed of the splits, and of folds where parameters are tuned
+    #[arg(long, value_name = "S", default_value = "0")]
+    pub seed: u64,
+    /// Use the splits of this file
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
+}
+
+impl SplitArgs {
+    /// The splits of these data: of the file, drawn, or the one that the data carry.
+    pub fn choose(&self, data: &LabData) -> Result<Splits, Failure> {
+        match (&self.splits, self.train_per_class) {
+            (Some(path), _) => Ok(splits::read(path, data)?),
+            (None, Some(n)) => Ok(splits::stratified(data, n, self.repeats, self.seed)?),
+            (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
+            (None, None) => Err(Failure::usage(
+                "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",
+            )),
+        }
+    }
 }
 
 /// Which way round a stored matrix lies.

@@ -105,6 +105,20 @@ impl Given {
     }
 }
 
+/// The method that is named, by key or in a file of parameters; both must agree.
+pub fn method(key: Option<&str>, file: Option<&ParamsFile>) -> Result<&'static Method, Failure> {
+    let named = key.map(registry::method).transpose()?;
+    match (named, file) {
+        (Some(method), Some(file)) if method.key != file.method.key => Err(Failure::usage(format!(
+            "--params: the file is for `{}`, but --method is `{}`",
+            file.method.key, method.key
+        ))),
+        (Some(method), _) => Ok(method),
+        (None, Some(file)) => Ok(file.method),
+        (None, None) => Err(Failure::usage("name a method with --method KEY, or a file with --params FILE")),
+    }
+}
+
 /// One method's completed parameters: from a file, and over them from `name=value` texts.
 pub fn params(method: &'static Method, set: &[String], file: Option<ParamsFile>) -> Result<Values, Failure> {
     let mut given = Own { set, grid: &[] }.assign(&[method])?.remove(0);

@@ -37,6 +37,7 @@ impl Entry {
 }
 
 /// An experiment.
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// Labelled samples.
     pub data: &'a LabData,

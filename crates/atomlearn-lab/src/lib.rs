@@ -21,6 +21,7 @@ pub mod report;
 pub mod results;
 pub mod splits;
 pub mod statistics;
+pub mod sweep;
 pub mod tables;
 pub mod tune;
 pub mod tune_table;

@@ -111,7 +111,8 @@ pub struct Warning {
 
 /// One comparison for every set of data, preprocessing and training size among the records, in order of appearance.
 ///
-/// Records of a shorter and of a longer experiment on the same data thus count as one.
+/// Records of a shorter and of a longer experiment on the same data thus count as one. Those of sweeps are left out: see
+/// [`crate::sweep::sweeps`].
 pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
     let kind = |record: &Record| {
         let protocol = &record.protocol;
@@ -119,17 +120,17 @@ pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
     };
     let same = |a: &Record, b: &Record| kind(a) == kind(b);
     let mut groups: Vec<Vec<&Record>> = Vec::new();
-    for record in records {
+    for record in records.iter().filter(|record| record.sweep.is_none()) {
         match groups.iter_mut().find(|group| same(group[0], record)) {
             Some(group) => group.push(record),
             None => groups.push(vec![record]),
         }
     }
-    groups.iter().map(|group| comparison(group)).collect()
+    groups.iter().map(|group| comparison_of(group)).collect()
 }
 
 /// All records must be of one experiment; there is at least one.
-fn comparison(records: &[&Record]) -> Comparison {
+pub(crate) fn comparison_of(records: &[&Record]) -> Comparison {
     let first = records[0];
     let mut series: Vec<Vec<&Record>> = Vec::new();
     for &record in records {
@@ -248,7 +249,8 @@ fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult)) -> 
     })
 }
 
-fn warnings(records: &[&Record]) -> Vec<Warning> {
+/// Every warning once, with the splits it was given on.
+pub fn warnings(records: &[&Record]) -> Vec<Warning> {
     let mut all: Vec<Warning> = Vec::new();
     for record in records {
         for text in &record.warnings {

@@ -1,6 +1,6 @@
 //! `atomlearn compare`: several methods on the same splits.
 
-use crate::args::{DataArgs, at_least_one};
+use crate::args::{DataArgs, SplitArgs, at_least_one};
 use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
@@ -8,10 +8,9 @@ use crate::progress::CompareWatch;
 use crate::settings::{self, Own, TuneFlags};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::compare::Plan;
-use atomlearn_lab::data::LabData;
 use atomlearn_lab::record::{self, Record};
-use atomlearn_lab::results::{Comparison, comparisons};
-use atomlearn_lab::splits::{self, Splits};
+use atomlearn_lab::results::{Comparison, comparisons, warnings};
+use atomlearn_lab::splits;
 use atomlearn_lab::{report, tables};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -38,15 +37,8 @@ pub struct Args {
     /// Methods, a comma list, or `all`
     #[arg(long, value_name = "KEYS", value_delimiter = ',', required = true)]
     methods: Vec<String>,
-    /// Training samples drawn from every class; all others test
-    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
-    train_per_class: Option<usize>,
-    /// How many splits to draw
-    #[arg(long, value_name = "R", value_parser = at_least_one, default_value = "5", conflicts_with = "splits")]
-    repeats: usize,
-    /// Seed of the splits, and of the folds of --tune
-    #[arg(long, value_name = "S", default_value = "0")]
-    seed: u64,
+    #[command(flatten)]
+    splitting: SplitArgs,
     /// Preprocessing, a comma list applied in order and fitted on training data only [default: unit]
     #[arg(long, value_name = "SPEC")]
     prep: Option<String>,
@@ -68,9 +60,6 @@ pub struct Args {
     /// With --tune: take the simplest point within one standard error of the best
     #[arg(long, requires = "tune")]
     one_se: bool,
-    /// Use the splits of this file
-    #[arg(long, value_name = "FILE")]
-    splits: Option<PathBuf>,
     /// Write the splits to this file
     #[arg(long, value_name = "FILE")]
     save_splits: Option<PathBuf>,
@@ -105,7 +94,7 @@ enum Format {
 
 /// Runs the comparison and prints it.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let flags = TuneFlags { folds: args.folds, seed: args.seed, one_se: args.one_se };
+    let flags = TuneFlags { folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
     let own = Own { set: &args.set, grid: &args.grid };
     let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
     let prep = settings::prep(args.prep.as_deref())?;
@@ -114,7 +103,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
     let data = args.reading.read_labelled(&args.data)?;
-    let splits = choose_splits(args, &data)?;
+    let splits = args.splitting.choose(&data)?;
     if let Some(path) = &args.save_splits {
         splits::write(path, &splits, &data)?;
     }
@@ -148,7 +137,7 @@ pub fn run_plan(
     watch.finish();
     drop(watch);
     let records = records?;
-    for warning in first(&records)?.warnings {
+    for warning in warnings(&records.iter().collect::<Vec<_>>()) {
         let times =
             if warning.splits.len() > 1 { format!(" (on {} splits)", warning.splits.len()) } else { String::new() };
         console.warn(&format!("{}: {}{times}", warning.method, warning.text));
@@ -172,15 +161,4 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
 /// The comparison that the records of one plan make.
 pub fn first(records: &[Record]) -> Result<Comparison, Failure> {
     comparisons(records).into_iter().next().ok_or_else(|| Failure::failed("no run was made"))
-}
-
-fn choose_splits(args: &Args, data: &LabData) -> Result<Splits, Failure> {
-    match (&args.splits, args.train_per_class) {
-        (Some(path), _) => Ok(splits::read(path, data)?),
-        (None, Some(n)) => Ok(splits::stratified(data, n, args.repeats, args.seed)?),
-        (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
-        (None, None) => Err(Failure::usage(
-            "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",
-        )),
-    }
 }

@@ -8,5 +8,6 @@ pub mod inspect;
 pub mod methods;
 pub mod predict;
 pub mod report;
+pub mod sweep;
 pub mod train;
 pub mod tune;

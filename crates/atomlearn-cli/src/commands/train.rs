@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::progress::{Checkpoint, TrainWatch};
 use crate::settings;
 use atomlearn::observe::Trace;
-use atomlearn::registry::{self, Values};
+use atomlearn::registry::Values;
 use atomlearn::{Error, Model};
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::tables::seconds;
@@ -56,17 +56,7 @@ pub struct Args {
 /// Trains and saves.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let file = args.params.as_deref().map(params_file::read).transpose()?;
-    let method = match (&args.method, &file) {
-        (Some(key), _) => registry::method(key)?,
-        (None, Some(file)) => file.method,
-        (None, None) => return Err(Failure::usage("name a method with --method KEY, or a file with --params FILE")),
-    };
-    if let Some(file) = file.as_ref().filter(|file| file.method.key != method.key) {
-        return Err(Failure::usage(format!(
-            "--params: the file is for `{}`, but --method is `{}`",
-            file.method.key, method.key
-        )));
-    }
+    let method = settings::method(args.method.as_deref(), file.as_ref())?;
     let prep_text = args.prep.clone().or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
     let prep = settings::prep(prep_text.as_deref())?;
     let params = settings::params(method, &args.set, file)?;
