@@ -130,8 +130,11 @@ mod tests {
     use crate::linalg::{mul, qr, select_columns, sym_eig};
     use faer::mat;
 
+    /// No two pairs at the same distance: ties would be decided by rounding.
     fn atoms() -> Mat<f64> {
-        Mat::from_fn(5, 20, |i, j| ((i * 17 + j * 29 + i * j) % 31) as f64 / 31.0)
+        Mat::from_fn(5, 20, |i, j| {
+            ((i * 17 + j * 29 + i * j) % 31) as f64 / 31.0 + 0.01 * ((7 * i + 3 * j) as f64).sin()
+        })
     }
 
     /// Fixture F1 of the specification, checked by hand.

@@ -12,6 +12,7 @@ pub mod file;
 pub mod graph;
 pub mod init;
 pub mod io;
+pub mod kernel;
 pub mod linalg;
 pub mod method;
 pub mod methods;

@@ -19,6 +19,8 @@ pub enum Domain {
     Flag,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// Another domain, or this word.
+    Word(&'static str, &'static Domain),
     /// Another domain, or `auto`: chosen from the data.
     Auto(&'static Domain),
 }
@@ -32,6 +34,7 @@ impl std::fmt::Display for Domain {
             Domain::AtLeast(low) => write!(f, "a whole number >= {low}"),
             Domain::Flag => write!(f, "true or false"),
             Domain::OneOf(words) => write!(f, "{}", words.join(" | ")),
+            Domain::Word(word, inner) => write!(f, "{word} or {inner}"),
             Domain::Auto(inner) => write!(f, "auto or {inner}"),
         }
     }
@@ -47,6 +50,7 @@ impl Domain {
             Domain::AtLeast(low) => value.as_u64().is_some_and(|v| v >= *low),
             Domain::Flag => value.is_boolean(),
             Domain::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Domain::Word(word, inner) => value.as_str() == Some(word) || inner.contains(value),
             Domain::Auto(inner) => value.is_null() || inner.contains(value),
         }
     }
@@ -55,11 +59,53 @@ impl Domain {
     pub fn parse(&self, text: &str) -> Value {
         match self {
             Domain::Auto(_) if text == "auto" => Value::Null,
-            Domain::Auto(inner) => inner.parse(text),
+            Domain::Word(word, _) if text == *word => Value::from(text),
+            Domain::Auto(inner) | Domain::Word(_, inner) => inner.parse(text),
             Domain::OneOf(_) => Value::from(text),
             Domain::AtLeast(_) => text.parse::<u64>().map_or(Value::from(text), Value::from),
             Domain::Flag => text.parse::<bool>().map_or(Value::from(text), Value::from),
             _ => text.parse::<f64>().map_or(Value::from(text), Value::from),
+        }
+    }
+}
+
+/// How many atoms each class gets, where its own samples are a choice too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(into = "Value", try_from = "Value")]
+pub enum AtomCount {
+    /// Left to the method.
+    #[default]
+    Auto,
+    /// This many.
+    Each(usize),
+    /// The training samples themselves are the atoms.
+    All,
+}
+
+impl AtomCount {
+    /// The values it can take.
+    pub const DOMAIN: Domain = Domain::Auto(&Domain::Word("all", &Domain::AtLeast(1)));
+}
+
+impl From<AtomCount> for Value {
+    fn from(count: AtomCount) -> Value {
+        match count {
+            AtomCount::Auto => Value::Null,
+            AtomCount::Each(count) => Value::from(count),
+            AtomCount::All => Value::from("all"),
+        }
+    }
+}
+
+impl TryFrom<Value> for AtomCount {
+    type Error = String;
+
+    fn try_from(value: Value) -> std::result::Result<Self, String> {
+        match value.as_u64() {
+            _ if value.is_null() => Ok(AtomCount::Auto),
+            _ if value == "all" => Ok(AtomCount::All),
+            Some(count) => Ok(AtomCount::Each(count as usize)),
+            None => Err(format!("{value} is not a number of atoms")),
         }
     }
 }
@@ -179,6 +225,8 @@ mod tests {
             weight: f64 = 0.5, Domain::Positive, grid [0.1, 1.0];
             /// A count.
             count: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+            /// Atoms.
+            atoms: AtomCount = AtomCount::Auto, AtomCount::DOMAIN;
         }
     }
 
@@ -193,7 +241,17 @@ mod tests {
         assert_eq!(message(r#"{"weight": -1}"#), "parameter `weight` = -1: must be a number > 0");
         assert_eq!(message(r#"{"wieght": 1}"#), "unknown parameter `wieght` (did you mean `weight`?)");
         assert_eq!(message(r#"{"count": 0}"#), "parameter `count` = 0: must be auto or a whole number >= 1");
-        assert!(check(&Example { weight: f64::NAN, count: None }).is_err());
+        assert!(check(&Example { weight: f64::NAN, ..Default::default() }).is_err());
+        assert_eq!(
+            message(r#"{"atoms": "none"}"#),
+            "parameter `atoms` = \"none\": must be auto or all or a whole number >= 1"
+        );
+        for (text, atoms) in [("all", AtomCount::All), ("auto", AtomCount::Auto), ("7", AtomCount::Each(7))] {
+            let mut map = to_map(&Example::default());
+            map.insert("atoms".into(), info[2].domain.parse(text));
+            let read: Example = from_map(&map).unwrap();
+            assert_eq!((read.atoms, to_map(&read)["atoms"].clone()), (atoms, info[2].domain.parse(text)));
+        }
         assert_eq!(info[1].domain.parse("auto"), Value::Null);
         assert_eq!(info[0].domain.parse("1e-3"), Value::from(1e-3));
     }

@@ -1,8 +1,9 @@
 //! Preprocessing: a list of steps fitted on training data only and stored with the model.
 //!
 //! Written as a comma list, applied in order: `center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`,
-//! `random:540[:SEED]`, `unit`, or `none`.
+//! `random:540[:SEED]`, `kernel:rbf:auto[:LANDMARKS]` (see [`crate::kernel`]), `unit`, or `none`.
 
+use crate::kernel::{KernelMap, KernelSpec};
 use crate::linalg::{column_norms, mul, normalize_columns};
 use crate::pca::{Pca, mean, pca};
 use crate::{Error, Observer, Parts, Result};
@@ -34,10 +35,11 @@ enum StepSpec {
         dim: usize,
         seed: u64,
     },
+    Kernel(KernelSpec),
     Unit,
 }
 
-const STEPS: [&str; 6] = ["center", "standard", "pca", "pca-uncentered", "random", "unit"];
+const STEPS: [&str; 7] = ["center", "standard", "pca", "pca-uncentered", "random", "kernel", "unit"];
 
 /// What to do to the samples before a method sees them.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +100,8 @@ impl FromStr for StepSpec {
                     seed.first().map_or(Ok(0), |s| s.parse()).map_err(|_| bad("the seed must be a whole number"))?;
                 Ok(StepSpec::Random { dim, seed })
             }
+            ("kernel", [_, ..]) => Ok(StepSpec::Kernel(arguments.join(":").parse()?)),
+            ("kernel", []) => Err(bad("needs a kernel and its width, as in kernel:rbf:auto or kernel:poly:3")),
             ("pca" | "pca-uncentered" | "random", _) => {
                 Err(bad("needs one number, as in pca:300, pca:98% or random:540"))
             }
@@ -120,16 +124,18 @@ impl fmt::Display for StepSpec {
                     Keep::Percent(p) => write!(f, "{p}%"),
                 }
             }
+            StepSpec::Kernel(kernel) => write!(f, "kernel:{kernel}"),
             StepSpec::Random { dim, seed: 0 } => write!(f, "random:{dim}"),
             StepSpec::Random { dim, seed } => write!(f, "random:{dim}:{seed}"),
         }
     }
 }
 
-/// A fitted step: `x -> scale * basis^T (x - shift)`, each part optional, or unit length.
+/// A fitted step: `x -> scale * basis^T (x - shift)`, each part optional, a kernel map, or unit length.
 #[derive(Clone, Debug)]
 enum Fitted {
     Affine { shift: Option<Mat<f64>>, basis: Option<Mat<f64>>, scale: Option<Mat<f64>> },
+    Kernel(KernelMap),
     Unit,
 }
 
@@ -167,6 +173,7 @@ impl StepSpec {
         let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |i, _| values[i]);
         Ok(match *self {
             StepSpec::Unit => Fitted::Unit,
+            StepSpec::Kernel(ref kernel) => Fitted::Kernel(KernelMap::fit(kernel, x, watch)?),
             StepSpec::Center => Fitted::Affine { shift: Some(column(&mean(x))), basis: None, scale: None },
             StepSpec::Standard => {
                 let means = mean(x);
@@ -233,6 +240,7 @@ impl Fitted {
                 normalize_columns(x.as_mut());
                 x
             }
+            Fitted::Kernel(map) => map.apply(x.as_ref()),
             Fitted::Affine { shift, basis, scale } => {
                 if let Some(shift) = shift {
                     x.as_mut().col_iter_mut().for_each(|mut column| column -= shift.col(0));
@@ -257,7 +265,14 @@ impl Fitted {
             expected: format!("{n_in} rows"),
             found: found.to_string(),
         };
-        let Fitted::Affine { shift, basis, scale } = self else { return Ok(n_in) };
+        let (shift, basis, scale) = match self {
+            Fitted::Unit => return Ok(n_in),
+            Fitted::Kernel(map) if map.landmarks().nrows() != n_in => {
+                return Err(mismatch("landmarks", map.landmarks().nrows()));
+            }
+            Fitted::Kernel(map) => return Ok(map.root().ncols()),
+            Fitted::Affine { shift, basis, scale } => (shift, basis, scale),
+        };
         for (what, part) in [("shift", shift), ("basis", basis), ("scale", scale)] {
             if let Some(part) = part.as_ref().filter(|part| part.nrows() != n_in) {
                 return Err(mismatch(what, part.nrows()));
@@ -292,8 +307,16 @@ impl Prep {
     pub fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
         let mut parts = Vec::new();
         for (i, step) in self.steps.iter().enumerate() {
-            let Fitted::Affine { shift, basis, scale } = step else { continue };
-            for (what, part) in [("shift", shift), ("basis", basis), ("scale", scale)] {
+            let named = match step {
+                Fitted::Unit => continue,
+                Fitted::Kernel(map) => {
+                    [("landmarks", Some(map.landmarks())), ("root", Some(map.root())), ("gamma", Some(map.gamma()))]
+                }
+                Fitted::Affine { shift, basis, scale } => {
+                    [("shift", shift.as_ref()), ("basis", basis.as_ref()), ("scale", scale.as_ref())]
+                }
+            };
+            for (what, part) in named {
                 if let Some(part) = part {
                     parts.push((format!("prep.{i}.{what}"), part.as_ref()));
                 }
@@ -310,7 +333,7 @@ impl Prep {
             let mut take = |what: &str| parts.take(&format!("prep.{i}.{what}"));
             let (mut shift, mut basis, mut scale) = (None, None, None);
             match step {
-                StepSpec::Unit => {}
+                StepSpec::Unit | StepSpec::Kernel(_) => {}
                 StepSpec::Center => shift = Some(take("shift")?),
                 StepSpec::Standard => (shift, scale) = (Some(take("shift")?), Some(take("scale")?)),
                 StepSpec::Random { .. } | StepSpec::Pca { centred: false, .. } => basis = Some(take("basis")?),
@@ -318,6 +341,10 @@ impl Prep {
             }
             let fitted = match step {
                 StepSpec::Unit => Fitted::Unit,
+                StepSpec::Kernel(kernel) => {
+                    let gamma = take("gamma")?;
+                    Fitted::Kernel(KernelMap::restore(kernel, gamma, take("landmarks")?, take("root")?)?)
+                }
                 _ => Fitted::Affine { shift, basis, scale },
             };
             n = fitted.n_out(n)?;
@@ -347,14 +374,22 @@ mod tests {
 
     #[test]
     fn specs_survive_a_round_trip_and_errors_say_what_to_do() {
-        for text in
-            ["none", "unit", "center,pca:3,unit", "pca:98%,unit", "pca-uncentered:300,unit", "random:5:7", "standard"]
-        {
+        for text in [
+            "none",
+            "unit",
+            "center,pca:3,unit",
+            "pca:98%,unit",
+            "pca-uncentered:300,unit",
+            "random:5:7",
+            "standard",
+            "unit,kernel:rbf:auto*2:50",
+            "kernel:poly:3",
+        ] {
             assert_eq!(text.parse::<PrepSpec>().unwrap().to_string(), text);
         }
         let message = |text: &str| text.parse::<PrepSpec>().unwrap_err().to_string();
         assert_eq!(message("pca:3,unti"), "unknown preprocessing step `unti` (did you mean `unit`?)");
-        for bad in ["pca", "pca:0", "pca:-1%", "pca:200%", "unit:3", "random:x", ""] {
+        for bad in ["pca", "pca:0", "pca:-1%", "pca:200%", "unit:3", "random:x", "kernel", "kernel:rbf", ""] {
             assert!(bad.parse::<PrepSpec>().is_err(), "{bad}");
         }
     }
@@ -381,7 +416,9 @@ mod tests {
     #[test]
     fn restoring_gives_the_same_bits_and_refuses_wrong_shapes() {
         let x = data();
-        for text in ["none", "center,standard,pca:3,unit", "pca-uncentered:3,unit", "random:4,center"] {
+        for text in
+            ["none", "center,standard,pca:3,unit", "pca-uncentered:3,unit", "random:4,center", "unit,kernel:rbf:auto:8"]
+        {
             let (prep, fitted) = fit(text, &x);
             assert_eq!(prep.apply(x.as_ref()), fitted);
             let parts = |edit: fn(&str) -> usize| {

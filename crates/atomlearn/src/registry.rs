@@ -277,6 +277,21 @@ pub static METHODS: &[Method] = &[
         "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)",
         &[],
     ),
+    Method::of::<methods::rbf_svm::RbfSvm>(
+        "SVM with a Gaussian kernel, one against the rest",
+        "Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT 1992 (here with squared hinge loss)",
+        &[],
+    ),
+    Method::of::<methods::lda::Lda>(
+        "Linear discriminant analysis with shrinkage",
+        "Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices. J. Multivariate Analysis 2004 (the shrinkage)",
+        &[],
+    ),
+    Method::of::<methods::knn::Knn>(
+        "Nearest neighbours",
+        "Cover, Hart: Nearest neighbor pattern classification. IEEE Transactions on Information Theory 1967",
+        &[],
+    ),
 ];
 
 /// The method of this name.

@@ -171,7 +171,7 @@ fn parameters_are_documented_and_checked_by_name() {
                 assert!(method.complete(&values).is_ok(), "{}.{} = {value}", method.key, info.name);
             }
             let wrong = match info.domain {
-                Domain::Flag | Domain::OneOf(_) | Domain::Auto(_) => Value::from("no such thing"),
+                Domain::Flag | Domain::OneOf(_) | Domain::Word(..) | Domain::Auto(_) => Value::from("no such thing"),
                 _ => Value::from(-1.5),
             };
             let values = Values::from_iter([(info.name.to_string(), wrong)]);

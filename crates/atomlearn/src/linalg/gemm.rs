@@ -1,11 +1,14 @@
 //! Matrix products, parallel over fixed column panels.
 
 use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 /// Width of a panel of the result; one task each.
 const PANEL: usize = 128;
+/// A symmetric product of at most this width is one task.
+const GRAM_LEAF: usize = 256;
 /// Products below this many multiply-adds are not worth a task switch.
 const PARALLEL_FROM: usize = 1 << 18;
 
@@ -44,8 +47,9 @@ pub fn gram(a: MatRef<'_, f64>) -> Mat<f64> {
 /// The lower triangle of `a^T a` by halves: one large product below the diagonal, the same again on either side of it.
 fn lower_gram(product: MatMut<'_, f64>, a: MatRef<'_, f64>) {
     let n = a.ncols();
-    if n <= PANEL {
-        return matmul(product, Accum::Replace, a.transpose(), a, 1.0, Par::Seq);
+    if n <= GRAM_LEAF {
+        let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+        return triangular_matmul(product, lower, Accum::Replace, a.transpose(), full, a, full, 1.0, Par::Seq);
     }
     let half = n / 2;
     let (left, right) = a.split_at_col(half);
@@ -70,6 +74,17 @@ fn mirror(product: &mut Mat<f64>) {
     }
 }
 
+/// `r b` with `r` upper triangular; what stands below its diagonal is not read.
+pub fn upper_mul(r: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
+    let mut product = Mat::zeros(r.nrows(), b.ncols());
+    product.as_mut().par_col_chunks_mut(PANEL).enumerate().for_each(|(p, panel)| {
+        let b = b.subcols(p * PANEL, panel.ncols());
+        triangular_matmul(panel, full, Accum::Replace, r, upper, b, full, 1.0, Par::Seq);
+    });
+    product
+}
+
 /// `a a^T`, exactly symmetric.
 pub fn outer_gram(a: MatRef<'_, f64>) -> Mat<f64> {
     gram(a.transpose())
@@ -89,7 +104,7 @@ mod tests {
 
     #[test]
     fn products_equal_their_definition_across_panel_edges() {
-        for (m, k, n) in [(3, 2, 1), (70, 40, 127), (33, 64, 129), (20, 80, 300)] {
+        for (m, k, n) in [(3, 2, 1), (70, 40, 127), (33, 64, 129), (20, 80, 600)] {
             let (a, b) = (matrix(m, k), matrix(k, n));
             assert!((mul(a.as_ref(), b.as_ref()) - naive(a.as_ref(), b.as_ref())).norm_max() < 1e-11);
             let mut sum = matrix(m, n);
@@ -98,6 +113,9 @@ mod tests {
             assert!((&sum - expected).norm_max() < 1e-11);
             assert!((gram(b.as_ref()) - naive(b.transpose(), b.as_ref())).norm_max() < 1e-11);
             assert!((outer_gram(a.as_ref()) - naive(a.as_ref(), a.transpose())).norm_max() < 1e-11);
+            let r = Mat::from_fn(k, k, |i, j| if i <= j { (i + 2 * j) as f64 / 50.0 } else { 0.0 });
+            let marked = Mat::from_fn(k, k, |i, j| if i <= j { r[(i, j)] } else { f64::NAN });
+            assert!((upper_mul(marked.as_ref(), b.as_ref()) - naive(r.as_ref(), b.as_ref())).norm_max() < 1e-10);
         }
     }
 

@@ -77,6 +77,16 @@ impl Spd {
         }
     }
 
+    /// `W` with `W W^T = a^-1`: the inverse transposed factor, upper triangular.
+    pub fn inverse_root(&self) -> Mat<f64> {
+        let upper = self.factor.transpose();
+        let mut root = Mat::identity(self.dim(), self.dim());
+        root.as_mut().par_col_chunks_mut(PANEL).for_each(|panel| {
+            solve_upper_triangular_in_place(upper, panel, Par::Seq);
+        });
+        root
+    }
+
     /// Estimated condition number in the 1-norm (Hager, Higham), given [`norm1`] of the matrix: at most the true one,
     /// rarely below a third of it.
     pub fn condition(&self, norm1: f64) -> f64 {

@@ -19,12 +19,12 @@
 
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::graph::{Affinity, AtomGraph};
-use crate::linalg::{Spd, column_norms, gram, mul, mul_add, norm1, outer_gram, qr, relative_change};
+use crate::linalg::{Spd, column_norms, gram, mul, norm1, outer_gram, qr, relative_change, upper_mul};
 use crate::method::{best_class, sizes_row};
-use crate::params::{Domain, params};
+use crate::params::{AtomCount, Domain, params};
 use crate::score::RidgeResiduals;
 use crate::svm::{self, Svm};
-use crate::update::subspace::{CodeBasis, LeastSquares, Subspace, least_squares};
+use crate::update::subspace::{CodeBasis, LeastSquares, MappedCodes, Samples, Subspace, least_squares};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init, range};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,9 @@ params! {
             grid [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0, 1000.0];
         /// Nearest atoms that each atom is joined to.
         knn: usize = 1, Domain::AtLeast(1);
-        /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
-        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Atoms per class; `auto` is 10, or the number of samples of a smaller class; `all` takes the training samples
+        /// themselves, best with `max_iter = 0`.
+        atoms_per_class: AtomCount = AtomCount::Auto, AtomCount::DOMAIN;
         /// Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes.
         max_iter: usize = 20, Domain::AtLeast(0), grid [0, 1, 2, 5, 10, 20];
         /// Training ends when the dictionary's relative change falls to this.
@@ -142,8 +143,9 @@ impl Fit for LcdlSv {
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
         let (mut d, blocks) = match self.atoms_per_class {
-            Some(wanted) => init::class_pca_mean(train, wanted, watch)?,
-            None => {
+            AtomCount::Each(wanted) => init::class_pca_mean(train, wanted, watch)?,
+            AtomCount::All => (train.x().to_owned(), train.blocks().clone()),
+            AtomCount::Auto => {
                 let wanted: Vec<usize> = train.blocks().sizes().map(|samples| samples.min(USUAL_ATOMS)).collect();
                 init::class_pca_mean_of(train, &wanted, watch)?
             }
@@ -202,6 +204,7 @@ impl LcdlSv {
         let (targets, n_classes) = (train.targets(), train.n_classes());
         let mut d = basis.map_or(start.clone(), |q| mul(q.transpose(), start.as_ref()));
         let mut space = Subspace::new(d.as_ref(), x)?;
+        let samples = Samples::new(x);
         let mut svm = Svm::zero(d.ncols(), n_classes);
         let mut scores = Mat::zeros(n_classes, x.ncols());
         let mut ridge = self.laplacian_ridge;
@@ -221,15 +224,15 @@ impl LcdlSv {
             let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
             let a = self.code_matrix(atom_gram, &graph, &mut ridge, watch)?;
             let basis = space.code_basis(&a);
-            let y = self.codes(&space, &basis, x, &svm, &scores, &targets)?;
+            let (q, codes) = self.codes(&space, basis, &samples, &svm, &scores, &targets)?;
 
-            let step = least_squares(x, basis.q, y, "LCDL-SV dictionary step", watch)?;
+            let step = least_squares(&samples, q, codes, "LCDL-SV dictionary step", watch)?;
             let codes = self.constrain(step);
             let next = codes.dictionary.dictionary();
             let change = relative_change(next.as_ref(), d.as_ref());
             (d, space) = (next, codes.dictionary);
 
-            (svm, scores) = self.classifiers(&codes.q, &codes.y, &targets, &svm, iter == 1)?;
+            (svm, scores) = self.classifiers(&codes.q, &codes.y, &targets, &svm)?;
             let terms = [
                 ("reconstruction", codes.residual),
                 ("graph", self.graph_term(&graph, &codes.q, &codes.gram, ridge.unwrap_or(0.0))),
@@ -278,39 +281,40 @@ impl LcdlSv {
         Spd::with_jitter(a, stage, watch)
     }
 
-    /// Codes in the coordinates of `basis.q`: `Y = Y0 + a G W`, see [`crate::coding::margin`]; `scores` are `U^T z` of
-    /// the previous codes.
+    /// The basis of the codes, and the codes in it: `Y = Y0 + a G W`, see [`crate::coding::margin`]; `scores` are
+    /// `U^T z` of the previous codes.
     fn codes(
         &self,
         space: &Subspace,
-        basis: &CodeBasis,
-        x: MatRef<'_, f64>,
+        basis: CodeBasis,
+        samples: &Samples<'_>,
         svm: &Svm,
         scores: &Mat<f64>,
         targets: &[usize],
-    ) -> Result<Mat<f64>> {
-        let mut y = mul(basis.map.as_ref(), x);
+    ) -> Result<(Mat<f64>, MappedCodes)> {
+        let CodeBasis { q, r, map } = basis;
+        let mut codes = MappedCodes::new(map, samples);
         let strength = 2.0 * self.lambda2 * self.theta;
         if strength == 0.0 || svm.weights.norm_max() == 0.0 {
-            return Ok(y);
+            return Ok((q, codes));
         }
-        let u = mul(basis.q.transpose(), svm.weights.as_ref());
+        let u = mul(q.transpose(), svm.weights.as_ref());
         let g = if self.atom_norm == AtomNorm::None {
             // U = Q V, hence A^-1 U = Q2 R V.
-            mul(basis.r.as_ref(), mul(space.q.transpose(), svm.weights.as_ref()).as_ref())
+            upper_mul(r.as_ref(), mul(space.q.transpose(), svm.weights.as_ref()).as_ref())
         } else {
             // Rescaled atoms take U out of the span of Q. The codes stay in theirs: with B = Q^T A^-1 Q, the inverse of
             // A restricted to it is R B^-1 R^T, the same as above whenever U = Q V.
-            let b = mul(mul(space.q.transpose(), basis.q.as_ref()).as_ref(), basis.r.as_ref());
+            let b = mul(mul(space.q.transpose(), q.as_ref()).as_ref(), r.as_ref());
             let b = Spd::new(b, "LCDL-SV code step with constrained atoms")?;
-            mul(basis.r.as_ref(), b.solve(mul(basis.r.transpose(), u.as_ref()).as_ref()).as_ref())
+            upper_mul(r.as_ref(), b.solve(mul(r.transpose(), u.as_ref()).as_ref()).as_ref())
         };
         let coupling = mul(u.transpose(), g.as_ref());
         let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets };
-        let base = mul(u.transpose(), y.as_ref());
+        let base = mul(u.transpose(), codes.y.as_ref());
         let w = margins.weights(base.as_ref(), scores.as_ref(), self.active_set);
-        mul_add(y.as_mut(), strength, g.as_ref(), w.as_ref());
-        Ok(y)
+        codes.pull(Scale(strength) * g, w);
+        Ok((q, codes))
     }
 
     /// Rescales atoms by `atom_norm`, and code rows by the inverse, so that `D Z` stays.
@@ -335,24 +339,17 @@ impl LcdlSv {
         let (code_q, code_r) = scaled(1);
         let (q, r) = scaled(-1);
         let y = mul(code_r.as_ref(), y.as_ref());
-        let dictionary = Subspace { e: mul(dictionary.e.as_ref(), r.transpose()), q };
+        let dictionary = Subspace { e_t: mul(r.as_ref(), dictionary.e_t.as_ref()), q };
         Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary }
     }
 
     /// The SVM on the codes `Z = q y`, and its `U^T z`. Warm starts stay in the span of the codes by construction.
-    fn classifiers(
-        &self,
-        q: &Mat<f64>,
-        y: &Mat<f64>,
-        targets: &[usize],
-        last: &Svm,
-        cold: bool,
-    ) -> Result<(Svm, Mat<f64>)> {
+    fn classifiers(&self, q: &Mat<f64>, y: &Mat<f64>, targets: &[usize], last: &Svm) -> Result<(Svm, Mat<f64>)> {
         let (n_classes, tau) = (last.bias.len(), 1.0 / self.theta);
         let in_span = match self.svm_solver {
             Solver::Newton => {
                 let start = Svm { weights: mul(q.transpose(), last.weights.as_ref()), bias: last.bias.clone() };
-                svm::one_vs_rest(y.as_ref(), targets, n_classes, tau, (!cold).then_some(&start))?
+                svm::one_vs_rest(y.as_ref(), targets, n_classes, tau, Some(&start))?
             }
             Solver::Lbfgs => {
                 // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
@@ -364,14 +361,21 @@ impl LcdlSv {
         Ok((Svm { weights: mul(q.as_ref(), in_span.weights.as_ref()), bias: in_span.bias }, scores))
     }
 
-    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q gram q^T`, along the edges of the graph.
-    fn graph_term(&self, graph: &AtomGraph, q: &Mat<f64>, gram: &Mat<f64>, ridge: f64) -> f64 {
-        let half = mul(gram.as_ref(), q.transpose());
-        let inner = |i: usize, j: usize| q.row(i) * half.col(j);
-        let row_energy = |i: usize| -> f64 { inner(i, i) };
-        let edges = graph.edges.iter().map(|&(i, j, w)| w * (row_energy(i) + row_energy(j) - 2.0 * inner(i, j)));
-        let shift = if ridge > 0.0 { ridge * (0..q.nrows()).map(row_energy).sum::<f64>() } else { 0.0 };
-        self.lambda1 * (edges.sum::<f64>() + shift)
+    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`: the inner product of `code_gram` with
+    /// `q^T L q`, which is the Gram matrix of the weighted differences along the edges.
+    fn graph_term(&self, graph: &AtomGraph, q: &Mat<f64>, code_gram: &Mat<f64>, ridge: f64) -> f64 {
+        let mut differences = Mat::zeros(graph.edges.len(), q.ncols());
+        for (k, mut column) in differences.col_iter_mut().enumerate() {
+            let q = q.col(k);
+            for (e, &(i, j, w)) in graph.edges.iter().enumerate() {
+                column[e] = w.sqrt() * (q[i] - q[j]);
+            }
+        }
+        let along_edges = gram(differences.as_ref());
+        let edges: f64 = along_edges.col_iter().zip(code_gram.col_iter()).map(|(a, b)| a.transpose() * b).sum();
+        // q is orthonormal, so the energy of all codes is the trace.
+        let energy: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
+        self.lambda1 * (edges + ridge * energy)
     }
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.

@@ -66,7 +66,8 @@ impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
         let residuals = ClassResiduals::new(dictionary.as_ref(), &blocks);
         let gram = gram(dictionary.as_ref());
-        let of_use = self.form == Form::Penalised && !self.occlusion && dictionary.ncols() <= dictionary.nrows();
+        let of_use =
+            self.form == Form::Penalised && !self.occlusion && 4 * dictionary.ncols() <= 5 * dictionary.nrows();
         let inverse = if of_use { InverseGram::new(gram.as_ref()) } else { None };
         let (sizes, params) = (sizes_row(&blocks), self.clone());
         SrcModel { classes, sizes, gram, inverse, residuals, params, dictionary, blocks }

@@ -9,6 +9,7 @@
 //! [`one_vs_rest`] solves it exactly by Newton's method on the active set; [`lbfgs::one_vs_rest`] stops early, as the
 //! published codes do.
 
+mod approach;
 mod border;
 pub mod lbfgs;
 mod newton;

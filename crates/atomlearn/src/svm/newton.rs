@@ -5,6 +5,7 @@
 //! `(Z_A^T Z_A + tau I) alpha + b 1 = t_A`, `1^T alpha = 0`) or `dim` primal ones. When a full step reproduces the
 //! active set, the target is the exact minimiser. Late steps change few samples; they reuse the last factor.
 
+use super::approach::approach;
 use super::border::Bordered;
 use super::{Svm, sign};
 use crate::linalg::{Spd, add_columns, column, gram, mul, outer_gram, select_columns, vectorised};
@@ -30,9 +31,15 @@ pub fn one_vs_rest(
     tau: f64,
     start: Option<&Svm>,
 ) -> Result<Svm> {
-    let shared = Shared::new(z, tau, start.is_none())?;
-    let zero = Svm::zero(z.nrows(), n_classes);
-    let start = start.unwrap_or(&zero);
+    let shared = Shared::new(z, tau);
+    let near;
+    let start = match start.filter(|start| start.weights.norm_max() > 0.0) {
+        Some(start) => start,
+        None => {
+            near = approach(z, targets, n_classes, tau);
+            &near
+        }
+    };
     let outputs = start.scores(z);
     let solved: Vec<Solved> = (0..n_classes)
         .into_par_iter()
@@ -60,16 +67,6 @@ struct Shared<'a> {
     tau: f64,
     /// `Z^T Z`, where it pays.
     gram: Option<Mat<f64>>,
-    /// Factor of the system with every sample active, where each class starts from zero.
-    all_active: Option<System>,
-}
-
-/// The factored least-squares system of one active set.
-enum System {
-    /// `Z_A^T Z_A + tau I`.
-    Dual(Spd),
-    /// `Z_A Z_A^T + tau I`, with `Z_A 1`.
-    Primal(Spd, Mat<f64>),
 }
 
 /// The last dual factor of a class and the active set it belongs to.
@@ -94,12 +91,9 @@ struct Point {
 }
 
 impl<'a> Shared<'a> {
-    fn new(z: MatRef<'a, f64>, tau: f64, from_zero: bool) -> Result<Self> {
+    fn new(z: MatRef<'a, f64>, tau: f64) -> Self {
         let (dim, n) = z.shape();
-        let gram = (n <= GRAM_WIDTH * dim).then(|| gram(z));
-        let all: Vec<usize> = (0..n).collect();
-        let all_active = from_zero.then(|| System::new(z, gram.as_ref(), &all, tau)).transpose()?;
-        Ok(Shared { z, tau, gram, all_active })
+        Shared { z, tau, gram: (n <= GRAM_WIDTH * dim).then(|| gram(z)) }
     }
 
     fn solve(&self, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Solved> {
@@ -122,9 +116,11 @@ impl<'a> Shared<'a> {
         Err(Error::numeric(STAGE, "Newton's method did not settle; are the codes finite and of sensible scale?"))
     }
 
-    /// Most active samples for which the dual system is the cheaper one.
+    /// Most active samples for which the dual system is the cheaper one: with the Gram matrix at hand it costs
+    /// `|A|^3 / 3` against `|A| dim^2 + dim^3 / 3` of the primal one.
     fn largest_dual(&self) -> usize {
-        largest_dual(self.z.nrows(), self.gram.is_some())
+        let dim = self.z.nrows();
+        if self.gram.is_some() { dim * 3 / 2 } else { dim }
     }
 
     /// The minimiser with this active set.
@@ -135,40 +131,18 @@ impl<'a> Shared<'a> {
             // No loss at all: only |u|^2 is left, and any bias will do.
             return Ok(Point { alpha, start_share: 0.0, bias, outputs: vec![bias; n], norm: 0.0 });
         }
-        let own;
-        let system = match &self.all_active {
-            Some(all_active) if active.len() == n => Some(all_active),
-            _ if active.len() <= self.largest_dual() => None,
-            _ => {
-                own = System::new(self.z, self.gram.as_ref(), active, self.tau)?;
-                Some(&own)
-            }
-        };
-        let (bias, outputs) = match system {
-            None | Some(System::Dual(_)) => {
-                let rhs = Mat::from_fn(active.len(), 2, |i, j| if j == 0 { t[active[i]] } else { 1.0 });
-                let s = match system {
-                    Some(System::Dual(factor)) => factor.solve(rhs.as_ref()),
-                    _ => self.solve_dual(active, rhs, base)?,
-                };
-                let sum = |j: usize| s.col(j).iter().sum::<f64>();
-                let bias = sum(0) / sum(1);
-                active.iter().enumerate().for_each(|(p, &i)| alpha[i] = s[(p, 0)] - bias * s[(p, 1)]);
-                (bias, self.outputs(active, &alpha, bias))
-            }
-            Some(System::Primal(factor, ones)) => {
-                let signed = Mat::from_fn(active.len(), 1, |p, _| t[active[p]]);
-                let zt = mul(select_columns(self.z, active).as_ref(), signed.as_ref());
-                let (p, q) = (factor.solve(ones.as_ref()), factor.solve(zt.as_ref()));
-                let inner = |a: &Mat<f64>| (ones.transpose() * a)[(0, 0)];
-                let total: f64 = active.iter().map(|&i| t[i]).sum();
-                let bias = (total - inner(&q)) / (active.len() as f64 - inner(&p));
-                let u = q - faer::Scale(bias) * p;
-                let outputs: Vec<f64> = mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect();
-                // The optimality condition tau u = sum_A (t_i - o_i) z_i gives the dual form.
-                active.iter().for_each(|&i| alpha[i] = (t[i] - outputs[i]) / self.tau);
-                (bias, outputs)
-            }
+        let (bias, outputs) = if active.len() <= self.largest_dual() {
+            let rhs = Mat::from_fn(active.len(), 2, |i, j| if j == 0 { t[active[i]] } else { 1.0 });
+            let s = self.solve_dual(active, rhs, base)?;
+            let sum = |j: usize| s.col(j).iter().sum::<f64>();
+            let bias = sum(0) / sum(1);
+            active.iter().enumerate().for_each(|(p, &i)| alpha[i] = s[(p, 0)] - bias * s[(p, 1)]);
+            (bias, self.outputs(active, &alpha, bias))
+        } else {
+            let (bias, outputs) = self.solve_primal(active, t)?;
+            // The optimality condition tau u = sum_A (t_i - o_i) z_i gives the dual form.
+            active.iter().for_each(|&i| alpha[i] = (t[i] - outputs[i]) / self.tau);
+            (bias, outputs)
         };
         let norm = active.iter().map(|&i| alpha[i] * (outputs[i] - bias)).sum::<f64>().max(0.0);
         Ok(Point { alpha, start_share: 0.0, bias, outputs, norm })
@@ -181,13 +155,30 @@ impl<'a> Shared<'a> {
         {
             return Ok(solved);
         }
-        let factor = match System::new(self.z, self.gram.as_ref(), active, self.tau)? {
-            System::Dual(factor) => factor,
-            System::Primal(..) => unreachable!("there are few enough active samples for the dual system"),
+        let mut system = match &self.gram {
+            Some(gram) => lower_part(gram, active),
+            None => gram(select_columns(self.z, active).as_ref()),
         };
+        (0..active.len()).for_each(|i| system[(i, i)] += self.tau);
+        let factor = Spd::new(system, STAGE)?;
         let solved = factor.solve(rhs.as_ref());
         *base = Some(Base { active: active.to_vec(), factor });
         Ok(solved)
+    }
+
+    /// Bias and outputs of the minimiser through `Z_A Z_A^T + tau I`.
+    fn solve_primal(&self, active: &[usize], t: &[f64]) -> Result<(f64, Vec<f64>)> {
+        let za = select_columns(self.z, active);
+        let mut system = outer_gram(za.as_ref());
+        (0..za.nrows()).for_each(|i| system[(i, i)] += self.tau);
+        let rhs =
+            mul(za.as_ref(), Mat::from_fn(active.len(), 2, |p, j| if j == 0 { t[active[p]] } else { 1.0 }).as_ref());
+        let s = Spd::new(system, STAGE)?.solve(rhs.as_ref());
+        let against_ones = |j: usize| rhs.col(1).transpose() * s.col(j);
+        let total: f64 = active.iter().map(|&i| t[i]).sum();
+        let bias = (total - against_ones(0)) / (active.len() as f64 - against_ones(1));
+        let u = Mat::from_fn(za.nrows(), 1, |k, _| s[(k, 0)] - bias * s[(k, 1)]);
+        Ok((bias, mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect()))
     }
 
     /// The same by bordering; `None` if too many samples came or went, or rounding broke the small systems.
@@ -265,30 +256,6 @@ impl<'a> Shared<'a> {
         point.start_share *= 1.0 - s;
         point.bias += s * (target.bias - point.bias);
         false
-    }
-}
-
-/// With the Gram matrix at hand, the dual system costs `|A|^3 / 3` against `|A| dim^2 + dim^3 / 3` of the primal one.
-fn largest_dual(dim: usize, has_gram: bool) -> usize {
-    if has_gram { dim * 3 / 2 } else { dim }
-}
-
-impl System {
-    fn new(z: MatRef<'_, f64>, gram_all: Option<&Mat<f64>>, active: &[usize], tau: f64) -> Result<Self> {
-        let size = active.len();
-        if size > largest_dual(z.nrows(), gram_all.is_some()) {
-            let za = select_columns(z, active);
-            let ones = mul(za.as_ref(), Mat::from_fn(size, 1, |_, _| 1.0).as_ref());
-            let mut system = outer_gram(za.as_ref());
-            (0..z.nrows()).for_each(|i| system[(i, i)] += tau);
-            return Ok(System::Primal(Spd::new(system, STAGE)?, ones));
-        }
-        let mut system = match gram_all {
-            Some(g) => lower_part(g, active),
-            None => gram(select_columns(z, active).as_ref()),
-        };
-        (0..size).for_each(|i| system[(i, i)] += tau);
-        Ok(System::Dual(Spd::new(system, STAGE)?))
     }
 }
 

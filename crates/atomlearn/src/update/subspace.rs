@@ -5,7 +5,7 @@
 //! orthonormal coordinates nothing is singular: `D = E Q^T` and `Z = Q2 Y` with `Q`, `Q2` orthonormal (atoms x r), and
 //! the dictionary step `D = X Z^T (Z Z^T)^+` becomes `E = X Y^T (Y Y^T)^-1`, `D = E Q2^T`, exactly.
 
-use crate::linalg::{Spd, gram, mul, norm1, orthonormal_range, outer_gram, qr, sym_eig};
+use crate::linalg::{Spd, gram, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig, upper_mul};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 
@@ -21,8 +21,8 @@ const CODE_RANK: f64 = 1e-12;
 /// A dictionary `D = E Q^T`.
 #[derive(Clone, Debug)]
 pub struct Subspace {
-    /// `E`, features x r.
-    pub e: Mat<f64>,
+    /// `E^T`, r x features.
+    pub e_t: Mat<f64>,
     /// `Q`, atoms x r, orthonormal columns.
     pub q: Mat<f64>,
 }
@@ -35,6 +35,22 @@ pub struct CodeBasis {
     pub r: Mat<f64>,
     /// `R E^T`, r x features.
     pub map: Mat<f64>,
+}
+
+/// Samples `X`, with `X X^T` where they outnumber the features.
+pub struct Samples<'a> {
+    /// `X`.
+    pub x: MatRef<'a, f64>,
+    outer: Option<Mat<f64>>,
+}
+
+/// Codes `Y = M X + G W` in the coordinates of a [`CodeBasis`].
+pub struct MappedCodes {
+    /// `Y`, r x samples.
+    pub y: Mat<f64>,
+    map: Mat<f64>,
+    /// `G` (r x classes) and `W` (classes x samples), if there is such a part.
+    pull: Option<(Mat<f64>, Mat<f64>)>,
 }
 
 /// What the dictionary step leaves behind.
@@ -60,19 +76,57 @@ impl Subspace {
                 q = qr(mul(d.transpose(), range.as_ref()).as_ref()).0;
             }
         }
-        Ok(Subspace { e: mul(d, q.as_ref()), q })
+        Ok(Subspace { e_t: mul(q.transpose(), d.transpose()), q })
     }
 
     /// `D = E Q^T`.
     pub fn dictionary(&self) -> Mat<f64> {
-        mul(self.e.as_ref(), self.q.transpose())
+        mul(self.e_t.transpose(), self.q.transpose())
     }
 
     /// The coordinates of all codes `A^-1 D^T x`.
     pub fn code_basis(&self, a: &Spd) -> CodeBasis {
         let (q, r) = qr(a.solve(self.q.as_ref()).as_ref());
-        let map = mul(r.as_ref(), self.e.transpose());
+        let map = upper_mul(r.as_ref(), self.e_t.as_ref());
         CodeBasis { q, r, map }
+    }
+}
+
+impl<'a> Samples<'a> {
+    /// Forms `X X^T` if that is the cheaper way to the products with codes.
+    pub fn new(x: MatRef<'a, f64>) -> Self {
+        Samples { x, outer: (x.ncols() > x.nrows()).then(|| outer_gram(x)) }
+    }
+}
+
+impl MappedCodes {
+    /// `Y = M X`.
+    pub fn new(map: Mat<f64>, samples: &Samples<'_>) -> Self {
+        MappedCodes { y: mul(map.as_ref(), samples.x), map, pull: None }
+    }
+
+    /// Adds `G W`.
+    pub fn pull(&mut self, g: Mat<f64>, w: Mat<f64>) {
+        mul_add(self.y.as_mut(), 1.0, g.as_ref(), w.as_ref());
+        self.pull = Some((g, w));
+    }
+
+    /// `Y X^T`.
+    fn times_samples(&self, samples: &Samples<'_>) -> Mat<f64> {
+        let Some(outer) = &samples.outer else {
+            return mul(self.y.as_ref(), samples.x.transpose());
+        };
+        let mut product = mul(self.map.as_ref(), outer.as_ref());
+        if let Some((g, w)) = &self.pull {
+            mul_add(product.as_mut(), 1.0, g.as_ref(), mul(w.as_ref(), samples.x.transpose()).as_ref());
+        }
+        product
+    }
+
+    /// The codes in a part of their coordinates: `kept^T Y`.
+    fn cut(self, kept: MatRef<'_, f64>) -> Self {
+        let into = |a: &Mat<f64>| mul(kept.transpose(), a.as_ref());
+        MappedCodes { y: into(&self.y), map: into(&self.map), pull: self.pull.map(|(g, w)| (into(&g), w)) }
     }
 }
 
@@ -97,13 +151,13 @@ fn surely_full_rank(x: MatRef<'_, f64>) -> bool {
 ///
 /// `Y` has full row rank in exact arithmetic; should rounding deny it, the lost directions are cut and reported.
 pub fn least_squares(
-    x: MatRef<'_, f64>,
+    samples: &Samples<'_>,
     q: Mat<f64>,
-    y: Mat<f64>,
+    codes: MappedCodes,
     stage: &str,
     watch: &mut dyn Observer,
 ) -> Result<LeastSquares> {
-    let code_gram = outer_gram(y.as_ref());
+    let code_gram = outer_gram(codes.y.as_ref());
     let Ok(factor) = Spd::new(code_gram.clone(), stage) else {
         let (values, vectors) = sym_eig(code_gram.as_ref(), stage)?;
         let rank = values.iter().take_while(|&&v| v > CODE_RANK * values[0] && v > 0.0).count();
@@ -112,14 +166,14 @@ pub fn least_squares(
         }
         watch.warn(&format!("{stage}: codes have rank {rank} instead of {}, the rest was cut", values.len()));
         let kept = vectors.subcols(0, rank);
-        return least_squares(x, mul(q.as_ref(), kept), mul(kept.transpose(), y.as_ref()), stage, watch);
+        return least_squares(samples, mul(q.as_ref(), kept), codes.cut(kept), stage, watch);
     };
-    let cross = mul(x, y.transpose());
-    let e = factor.solve(cross.transpose()).transpose().to_owned();
+    let cross = codes.times_samples(samples);
+    let e_t = factor.solve(cross.as_ref());
     // |X - EY|^2 = |X|^2 - <E, X Y^T>, because E Y Y^T = X Y^T.
-    let explained: f64 = e.col_iter().zip(cross.col_iter()).map(|(a, b)| a.transpose() * b).sum();
-    let residual = (x.squared_norm_l2() - explained).max(0.0);
-    Ok(LeastSquares { dictionary: Subspace { e, q }, codes: y, code_gram, residual })
+    let explained: f64 = e_t.col_iter().zip(cross.col_iter()).map(|(a, b)| a.transpose() * b).sum();
+    let residual = (samples.x.squared_norm_l2() - explained).max(0.0);
+    Ok(LeastSquares { dictionary: Subspace { e_t, q }, codes: codes.y, code_gram, residual })
 }
 
 #[cfg(test)]
@@ -141,11 +195,14 @@ mod tests {
         (0..9).for_each(|i| a[(i, i)] += 0.1 + 0.05 * i as f64);
         let a = Spd::new(a, "t").unwrap();
         let basis = start.code_basis(&a);
-        let y = mul(basis.map.as_ref(), x.as_ref());
+        let samples = Samples::new(x.as_ref());
+        let mut codes = MappedCodes::new(basis.map, &samples);
         let z = a.solve(mul(d.transpose(), x.as_ref()).as_ref());
-        assert!((mul(basis.q.as_ref(), y.as_ref()) - &z).norm_max() < 1e-11);
+        assert!((mul(basis.q.as_ref(), codes.y.as_ref()) - &z).norm_max() < 1e-11);
 
-        let step = least_squares(x.as_ref(), basis.q, y, "t", &mut ()).unwrap();
+        codes.pull(matrix(5, 3), matrix(3, 30));
+        let z = mul(basis.q.as_ref(), codes.y.as_ref());
+        let step = least_squares(&samples, basis.q, codes, "t", &mut ()).unwrap();
         let expected = mul(x.as_ref(), pinv(z.as_ref(), "t").unwrap().as_ref());
         let found = step.dictionary.dictionary();
         assert!((&found - &expected).norm_max() < 1e-9);
@@ -165,7 +222,10 @@ mod tests {
         ];
         let x = faer::mat![[0.6, -0.8], [0.8, 0.6]];
         let (q, y) = qr(z.as_ref());
-        let step = least_squares(x.as_ref(), q, y, "t", &mut ()).unwrap();
+        // The samples are orthonormal, so y = (y x^T) x.
+        let samples = Samples::new(x.as_ref());
+        let codes = MappedCodes::new(mul(y.as_ref(), x.transpose()), &samples);
+        let step = least_squares(&samples, q, codes, "t", &mut ()).unwrap();
         let expected = faer::mat![
             [0.4748576604, 0.2502137891, -0.571765593, -0.0025077377],
             [0.1226750139, 0.1840187978, 0.8367775698, 1.1482487368]
@@ -180,7 +240,11 @@ mod tests {
         let (q, _) = qr(matrix(6, 3).as_ref());
         let mut y = matrix(3, 10);
         (0..10).for_each(|j| y[(2, j)] = y[(0, j)]);
-        let step = least_squares(matrix(4, 10).as_ref(), q, y, "t", &mut trace).unwrap();
+        let x = matrix(4, 10);
+        let samples = Samples::new(x.as_ref());
+        let mut codes = MappedCodes::new(Mat::zeros(3, 4), &samples);
+        codes.pull(Mat::identity(3, 3), y);
+        let step = least_squares(&samples, q, codes, "t", &mut trace).unwrap();
         assert_eq!((step.dictionary.q.ncols(), trace.warnings.len()), (2, 1));
         let thin = mul(matrix(5, 2).as_ref(), matrix(2, 30).as_ref());
         assert_eq!(Subspace::new(matrix(5, 9).as_ref(), thin.as_ref()).unwrap().q.ncols(), 2);

@@ -3,7 +3,7 @@ use crate::observe::Trace;
 use crate::synth;
 
 fn params() -> LcdlSv {
-    LcdlSv { atoms_per_class: Some(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default() }
+    LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default() }
 }
 
 fn accuracy(model: &LcdlSvModel, data: &Dataset) -> f64 {
@@ -73,7 +73,7 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
 fn few_features_switch_the_ridge_on_aloud() {
     let train = synth::blobs(6, 12, 3, 3);
     let mut trace = Trace::default();
-    let lcdl = LcdlSv { atoms_per_class: Some(8), ..LcdlSv::default() };
+    let lcdl = LcdlSv { atoms_per_class: AtomCount::Each(8), ..LcdlSv::default() };
     let model = lcdl.fit(&train, &mut trace).unwrap();
     assert!(trace.warnings.iter().any(|w| w.contains("laplacian_ridge")), "{:?}", trace.warnings);
     assert!(model.dictionary.is_all_finite());
@@ -125,4 +125,19 @@ fn more_features_than_samples_change_nothing_but_the_coordinates() {
     let large = params().learn_from(&lifted, mul(tall.as_ref(), start.as_ref()), &blocks, &mut ()).unwrap();
     assert!((mul(tall.as_ref(), small.dictionary.as_ref()) - &large.dictionary).norm_max() < 1e-7);
     assert!((&small.svm.weights - &large.svm.weights).norm_max() < 1e-6);
+}
+
+/// No iterations, the samples as atoms: ridge codes on the training samples and an exact SVM on them.
+#[test]
+fn samples_as_atoms_need_no_iterations() {
+    let (train, test) = (synth::blobs(4, 8, 12, 3), synth::blobs(4, 8, 12, 3));
+    let lcdl = LcdlSv { atoms_per_class: AtomCount::All, max_iter: 0, ..LcdlSv::default() };
+    let model = lcdl.fit(&train, &mut ()).unwrap();
+    assert_eq!(model.dictionary, train.x().to_owned());
+    let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1, "t").unwrap();
+    let codes = mul(codes.as_ref(), train.x());
+    let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), 4, 1.0 / lcdl.theta, None).unwrap();
+    let rules = model.scores_by_rule(test.x()).unwrap();
+    assert!((&rules[1].1 - svm.scores(codes.as_ref())).norm_max() < 1e-7);
+    assert!(rules.iter().all(|(_, scores)| best_class(scores.as_ref()) == test.targets()));
 }

@@ -1,0 +1,166 @@
+//! Linear discriminant analysis with a shrunken covariance: the classical baseline.
+//!
+//! ```text
+//! score_c(x) = mu_c^T S^-1 x - 1/2 mu_c^T S^-1 mu_c + log pi_c,     S = (1 - s) W + s (tr W / m) I
+//! ```
+//!
+//! `W` is the covariance within classes (divisor: samples), `mu_c` the class means, `pi_c` the shares of the classes.
+//! `shrinkage = auto` is the formula of Ledoit and Wolf (A well-conditioned estimator for large-dimensional covariance
+//! matrices. J. Multivariate Analysis 2004). With more features than samples everything happens in their range, where
+//! the shrinkage target is the identity of all features.
+
+use crate::linalg::{Spd, outer_gram};
+use crate::params::{Domain, params};
+use crate::pca::mean;
+use crate::svm::Svm;
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, range};
+use faer::{Mat, MatRef};
+
+params! {
+    /// Parameters of linear discriminant analysis.
+    pub struct Lda {
+        /// Share of the identity in the covariance matrix; `auto` is Ledoit and Wolf's.
+        shrinkage: Option<f64> = None, Domain::Auto(&Domain::Within(0.0, 1.0)), grid [null, 1e-4, 1e-3, 1e-2, 0.1, 0.5];
+    }
+}
+
+/// Learned discriminant functions.
+pub struct LdaModel {
+    classes: Vec<String>,
+    linear: Svm,
+    bias: Mat<f64>,
+}
+
+impl LdaModel {
+    fn new(classes: Vec<String>, linear: Svm) -> Self {
+        let bias = linear.bias_row();
+        LdaModel { classes, linear, bias }
+    }
+}
+
+impl Fit for Lda {
+    type Model = LdaModel;
+    const KEY: &'static str = "lda";
+
+    fn learn(&self, full: &Dataset, _watch: &mut dyn Observer) -> Result<LdaModel> {
+        let reduced = range::reduce(full)?;
+        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
+        let (m, n) = (train.n_features(), train.n_samples() as f64);
+        let means: Vec<Vec<f64>> = (0..train.n_classes()).map(|c| mean(train.class(c))).collect();
+        let means = Mat::from_fn(m, train.n_classes(), |i, c| means[c][i]);
+        let targets = train.targets();
+        let centred = Mat::from_fn(m, train.n_samples(), |i, j| train.x()[(i, j)] - means[(i, targets[j])]);
+
+        let mut within = outer_gram(centred.as_ref());
+        within *= faer::Scale(1.0 / n);
+        let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / full.n_features() as f64;
+        if level == 0.0 {
+            return Err(Error::Data(
+                "LDA: all samples of a class are equal, there is no covariance within classes".into(),
+            ));
+        }
+        let s = self.shrinkage.unwrap_or_else(|| ledoit_wolf(&centred, &within, level, full.n_features()));
+        within *= faer::Scale(1.0 - s);
+        (0..m).for_each(|i| within[(i, i)] += s * level);
+        let factor = Spd::new(within, "LDA").map_err(|_| {
+            Error::numeric("LDA", format!("the covariance within classes is singular with shrinkage = {s}; raise it"))
+        })?;
+        let weights = factor.solve(means.as_ref());
+        let prior = |c: usize| (train.class(c).ncols() as f64 / n).ln();
+        let bias =
+            (0..train.n_classes()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
+        let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(weights.as_ref()));
+        Ok(LdaModel::new(full.classes().to_vec(), Svm { weights, bias }))
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
+        let weights = parts.take_shaped("weights", None, parts.classes.len())?;
+        let bias = parts.take_shaped("bias", 1, parts.classes.len())?;
+        let linear = Svm { weights, bias: bias.row(0).iter().copied().collect() };
+        Ok(LdaModel::new(parts.classes, linear))
+    }
+}
+
+/// The shrinkage that minimises the expected squared error of the covariance matrix.
+fn ledoit_wolf(centred: &Mat<f64>, covariance: &Mat<f64>, level: f64, n_features: usize) -> f64 {
+    let n = centred.ncols() as f64;
+    let energy = covariance.squared_norm_l2();
+    // |S - level I|^2 over all features, of which the range of the samples may be a part.
+    let distance = energy - level * level * n_features as f64;
+    let fourth: f64 = centred.col_iter().map(|x| x.squared_norm_l2().powi(2)).sum();
+    let noise = (fourth / n - energy) / n;
+    if distance > 0.0 { (noise / distance).clamp(0.0, 1.0) } else { 1.0 }
+}
+
+impl Classifier for LdaModel {
+    fn n_features(&self) -> usize {
+        self.linear.weights.nrows()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+        vec![("weights", self.linear.weights.as_ref()), ("bias", self.bias.as_ref())]
+    }
+
+    fn rules(&self) -> &'static [&'static str] {
+        &["linear"]
+    }
+
+    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        vec![self.linear.scores(x)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::mul;
+    use crate::synth;
+
+    /// Equal to the definition with an explicit inverse, with few samples and with many.
+    #[test]
+    fn scores_equal_gaussian_log_likelihoods_up_to_a_common_term() {
+        for (per_class, dim) in [(12, 5), (4, 30)] {
+            let train = synth::blobs(3, per_class, dim, 4);
+            let model = Lda { shrinkage: Some(0.2) }.fit(&train, &mut ()).unwrap();
+            let targets = train.targets();
+            let means: Vec<Vec<f64>> = (0..3).map(|c| mean(train.class(c))).collect();
+            let centred = Mat::from_fn(dim, train.n_samples(), |i, j| train.x()[(i, j)] - means[targets[j]][i]);
+            let w = faer::Scale(1.0 / train.n_samples() as f64) * mul(centred.as_ref(), centred.transpose());
+            let level = (0..dim).map(|i| w[(i, i)]).sum::<f64>() / dim as f64;
+            let s = Mat::from_fn(dim, dim, |i, j| 0.8 * w[(i, j)] + if i == j { 0.2 * level } else { 0.0 });
+            let inverse = Spd::new(s, "t").unwrap().solve(Mat::identity(dim, dim).as_ref());
+            let x = synth::blobs(3, 2, dim, 5);
+            let scores = model.scores(x.x()).unwrap();
+            for j in 0..6 {
+                let likelihood = |c: usize| {
+                    let d = Mat::from_fn(dim, 1, |i, _| x.x()[(i, j)] - means[c][i]);
+                    -0.5 * mul(d.transpose(), mul(inverse.as_ref(), d.as_ref()).as_ref())[(0, 0)]
+                };
+                for c in 1..3 {
+                    let (found, expected) = (scores[(c, j)] - scores[(0, j)], likelihood(c) - likelihood(0));
+                    // Features outside the range of the samples add the same to every class.
+                    assert!((found - expected).abs() < 1e-6 * (1.0 + expected.abs()), "{found} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn automatic_shrinkage_is_strong_for_few_samples_and_weak_for_many() {
+        let shrinkage = |per_class: usize| {
+            let train = synth::blobs(2, per_class, 10, 1);
+            let mu: Vec<Vec<f64>> = (0..2).map(|c| mean(train.class(c))).collect();
+            let targets = train.targets();
+            let centred = Mat::from_fn(10, train.n_samples(), |i, j| train.x()[(i, j)] - mu[targets[j]][i]);
+            let w = faer::Scale(1.0 / train.n_samples() as f64) * outer_gram(centred.as_ref());
+            let level = (0..10).map(|i| w[(i, i)]).sum::<f64>() / 10.0;
+            ledoit_wolf(&centred, &w, level, 10)
+        };
+        let (few, many) = (shrinkage(4), shrinkage(400));
+        assert!(few > 5.0 * many && many > 0.0 && few <= 1.0, "{few} {many}");
+    }
+}
