@@ -1,6 +1,8 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
-use crate::commands::{compare, completions, demo, evaluate, inspect, methods, predict, report, sweep, train, tune};
+use crate::commands::{
+    compare, completions, demo, evaluate, inspect, methods, predict, report, reproduce, sweep, train, tune,
+};
 use crate::failure::Failure;
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::splits::{self, Splits};
@@ -62,6 +64,7 @@ pub enum Command {
     Compare(compare::Args),
     Tune(tune::Args),
     Sweep(sweep::Args),
+    Reproduce(reproduce::Args),
     Report(report::Args),
     Completions(completions::Args),
 }

@@ -6,6 +6,7 @@
 //!
 //! Nothing here prints; a front end watches through [`compare::Watch`].
 
+pub mod cells;
 pub mod compare;
 pub mod confusion;
 pub mod data;
@@ -16,8 +17,11 @@ pub mod params_file;
 pub mod plots;
 pub mod prepared;
 pub mod provenance;
+pub mod recipe;
 pub mod record;
 pub mod report;
+pub mod reproduce;
+mod reproduce_table;
 pub mod results;
 pub mod splits;
 pub mod statistics;

@@ -1,5 +1,6 @@
 //! A comparison as a table: for the terminal, in Markdown, CSV and LaTeX.
 
+use crate::cells::tex;
 use crate::results::{Comparison, MethodResult};
 use crate::statistics::mean;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
@@ -142,7 +143,7 @@ pub fn csv(comparison: &Comparison) -> String {
 
 /// A LaTeX table for the `booktabs` package, best in bold.
 pub fn latex(comparison: &Comparison) -> String {
-    let mut text = format!("% {}\n", caption(comparison));
+    let mut text = format!("% {}\n", caption(comparison).replace(char::is_control, " "));
     text += "\\begin{tabular}{llrrr}\n\\toprule\n";
     text += "Method & Rule & Accuracy (\\%) & Train (s) & Test (s) \\\\\n\\midrule\n";
     for line in lines(comparison, " \\pm ") {
@@ -152,10 +153,6 @@ pub fn latex(comparison: &Comparison) -> String {
         let _ = writeln!(text, "{} \\\\", cells.join(" & "));
     }
     text + "\\bottomrule\n\\end{tabular}\n"
-}
-
-fn tex(text: &str) -> String {
-    text.replace('_', "\\_").replace('&', "\\&").replace('%', "\\%")
 }
 
 /// The tests against the best result, one line each; empty if there are none.

@@ -81,7 +81,7 @@ pub struct Args {
 
 /// How to print the table.
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+pub enum Format {
     /// A table with tests
     Terminal,
     /// A Markdown table
@@ -137,12 +137,17 @@ pub fn run_plan(
     watch.finish();
     drop(watch);
     let records = records?;
+    warn(&records, console);
+    Ok(records)
+}
+
+/// Passes on what trainings warned about, each warning once.
+pub fn warn(records: &[Record], console: &Console) {
     for warning in warnings(&records.iter().collect::<Vec<_>>()) {
         let times =
             if warning.splits.len() > 1 { format!(" (on {} splits)", warning.splits.len()) } else { String::new() };
         console.warn(&format!("{}: {}{times}", warning.method, warning.text));
     }
-    Ok(records)
 }
 
 /// Table, tests and how to read them.

@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod methods;
 pub mod predict;
 pub mod report;
+pub mod reproduce;
 pub mod sweep;
 pub mod train;
 pub mod tune;
