@@ -1,7 +1,7 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
 use crate::commands::{
-    compare, completions, demo, evaluate, inspect, methods, predict, report, reproduce, sweep, train, tune,
+    compare, completions, demo, evaluate, inspect, methods, predict, rank, report, reproduce, sweep, train, tune,
 };
 use crate::failure::Failure;
 use atomlearn_lab::data::LabData;
@@ -65,6 +65,7 @@ pub enum Command {
     Tune(tune::Args),
     Sweep(sweep::Args),
     Reproduce(reproduce::Args),
+    Rank(rank::Args),
     Report(report::Args),
     Completions(completions::Args),
 }

@@ -17,6 +17,7 @@ pub mod params_file;
 pub mod plots;
 pub mod prepared;
 pub mod provenance;
+pub mod ranks;
 pub mod recipe;
 pub mod record;
 pub mod report;

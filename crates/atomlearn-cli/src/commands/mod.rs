@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod inspect;
 pub mod methods;
 pub mod predict;
+pub mod rank;
 pub mod report;
 pub mod reproduce;
 pub mod sweep;
