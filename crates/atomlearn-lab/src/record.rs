@@ -120,6 +120,27 @@ pub struct Record {
     pub sweep: Option<String>,
 }
 
+#[cfg(test)]
+impl Record {
+    /// What must not depend on when and how fast something was run.
+    pub(crate) fn without_times(mut self) -> Self {
+        let times = [
+            &mut self.prep_seconds,
+            &mut self.prep_cpu_seconds,
+            &mut self.train_seconds,
+            &mut self.train_cpu_seconds,
+            &mut self.test_seconds,
+            &mut self.test_cpu_seconds,
+        ];
+        times.into_iter().for_each(|time| *time = 0.0);
+        if let Some(choice) = &mut self.tuned {
+            (choice.seconds, choice.cpu_seconds) = (0.0, 0.0);
+        }
+        self.provenance.time.clear();
+        self
+    }
+}
+
 /// Digest of method, parameters, preprocessing, split and data: equal keys mean equal results.
 ///
 /// A tuned method is determined by its grid and folds in place of the parameters that they choose.

@@ -221,3 +221,6 @@ pub fn without_data(recipe: &Recipe) -> String {
         rows = rows.join(", "),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ impl Reproduction {
         let other = self.columns.1.as_ref();
         let mut head = vec!["method".to_string(), format!("{} %", self.columns.0)];
         head.extend(other.map(|name| format!("{name} %")));
-        let rest = ["ours %", "difference", "train s (published)", "train s", "test s (published)", "test s"];
+        let rest = ["ours %", "diff.", "paper train s", "train s", "paper test s", "test s"];
         head.extend(rest.map(String::from));
         let ours = head.iter().position(|name| name == "ours %").unwrap_or(0);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
@@ -51,7 +51,7 @@ impl Reproduction {
             }
         }
         let mut cells = Cells::default();
-        cells.head = std::iter::once("method, ours (published) %".to_string())
+        cells.head = std::iter::once("method, ours (paper) %".to_string())
             .chain(sizes.iter().map(|size| format!("{size} per class")))
             .chain(["train s".to_string(), "test s".to_string()])
             .collect();

@@ -41,8 +41,8 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// Rebuilds a model from what [`Classifier::parts`] gave; the parts may come from a hostile file.
     fn restore(&self, parts: Parts) -> Result<Self::Model>;
 
-    /// What training with these parameters would have given, to the bit, from a `model` that was trained on `train` with
-    /// parameters that differ from these in [`Fit::DECISION`] at most.
+    /// What training with these parameters would have given, up to rounding, from a `model` that was trained on `train`
+    /// with parameters that differ from these in [`Fit::DECISION`] at most.
     fn redecide(&self, model: &Self::Model, train: &Dataset) -> Result<Self::Model> {
         let _ = train;
         let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));

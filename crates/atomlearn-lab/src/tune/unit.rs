@@ -124,9 +124,14 @@ impl Path<'_> {
         let (decision, readout): (Vec<&Axis>, Vec<&Axis>) =
             (grid.decision.iter().collect(), grid.readout.iter().collect());
         let mut counts = Vec::with_capacity(size(&decision) * size(&readout));
+        // Each combination is decided from the one before it, which is a good start where something is fitted again.
+        let mut held: Option<Box<dyn Classifier>> = None;
         for d in 0..size(&decision) {
-            match self.decide(model, &decision, d, &readout) {
-                Ok(of_readout) => counts.extend(of_readout.into_iter().map(Some)),
+            match self.decide(held.as_deref().unwrap_or(model), &decision, d, &readout) {
+                Ok((decided, of_readout)) => {
+                    held = decided.or(held);
+                    counts.extend(of_readout.into_iter().map(Some));
+                }
                 Err(error) => {
                     self.note(&error);
                     counts.extend(vec![None; size(&readout)]);
@@ -136,7 +141,14 @@ impl Path<'_> {
         counts
     }
 
-    fn decide(&self, model: &dyn Classifier, decision: &[&Axis], d: usize, readout: &[&Axis]) -> Result<Vec<usize>> {
+    /// The model with combination `d` of decision parameters, unless it is `model` itself, and its right answers.
+    fn decide(
+        &self,
+        model: &dyn Classifier,
+        decision: &[&Axis],
+        d: usize,
+        readout: &[&Axis],
+    ) -> Result<(Option<Box<dyn Classifier>>, Vec<usize>)> {
         let (method, fold) = (self.tuning.method, self.fold);
         let mut params = self.params.clone();
         params.extend(combination(decision, d));
@@ -150,7 +162,8 @@ impl Path<'_> {
             let right = accuracy(&fold.truth, &best_class(scores.as_ref())) * fold.truth.len() as f64;
             Ok(right.round() as usize)
         };
-        (0..size(readout)).map(count).collect()
+        let counts = (0..size(readout)).map(count).collect::<Result<_>>()?;
+        Ok((other, counts))
     }
 }
 

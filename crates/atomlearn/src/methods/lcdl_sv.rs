@@ -127,11 +127,11 @@ pub struct LcdlSvModel {
     trained: Option<Trained>,
 }
 
-/// The SVM as the iterations left it, before any refit, and its accuracy on the codes it was fitted to.
-#[derive(Clone)]
+/// The SVM as the iterations left it, its accuracy on the codes it was fitted to, and whether another took its place.
 struct Trained {
     svm: Svm,
     accuracy: f64,
+    refitted: bool,
 }
 
 impl Fit for LcdlSv {
@@ -163,13 +163,16 @@ impl Fit for LcdlSv {
         self.model(parts.classes, dictionary, &blocks, svm)
     }
 
-    /// `eta1` is part of the codes that a lagging SVM is refitted to.
+    /// `eta1` is part of the codes that a lagging SVM is refitted to; a refit for another `eta1` is a good start.
     fn redecide(&self, model: &LcdlSvModel, train: &Dataset) -> Result<LcdlSvModel> {
         let svm = model.trained.as_ref().map_or(&model.svm, |trained| &trained.svm).clone();
         let blocks = model.coder.blocks();
         let decided = self.model(model.classes.clone(), model.dictionary.clone(), blocks, svm)?;
         match &model.trained {
-            Some(trained) => self.refit(decided, train, trained.accuracy, &mut ()),
+            Some(trained) => {
+                let near = trained.refitted.then_some(&model.svm);
+                self.refit(decided, train, trained.accuracy, near, &mut ())
+            }
             None => Ok(decided),
         }
     }
@@ -212,7 +215,7 @@ impl LcdlSv {
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
             let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
             let model = self.model(train.classes().to_vec(), d, blocks, svm.clone())?;
-            self.refit(model, train, accuracy(with_bias(fitted, svm).as_ref(), &targets), watch)
+            self.refit(model, train, accuracy(with_bias(fitted, svm).as_ref(), &targets), None, watch)
         };
         let first =
             Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter) };
@@ -386,16 +389,16 @@ impl LcdlSv {
 
     /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
     /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
-    /// `on_fitted` is its accuracy on the codes it was fitted to.
+    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a start for the refit.
     fn refit(
         &self,
         mut model: LcdlSvModel,
         train: &Dataset,
         on_fitted: f64,
+        near: Option<&Svm>,
         watch: &mut dyn Observer,
     ) -> Result<LcdlSvModel> {
         let targets = train.targets();
-        model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted });
         let never_fitted = model.svm.weights.norm_max() == 0.0;
         let refit = never_fitted || self.refit_svm.unwrap_or_else(|| {
             // U^T P x without the codes P x.
@@ -413,9 +416,10 @@ impl LcdlSv {
             }
             lagging
         });
+        model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
         if refit {
             let codes = mul(model.coder.map(), train.x());
-            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, None)?;
+            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, near)?;
             (model.bias, model.svm) = (svm.bias_row(), svm);
         }
         Ok(model)
