@@ -1,7 +1,8 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
 use crate::commands::{
-    compare, completions, demo, evaluate, inspect, methods, predict, rank, report, reproduce, sweep, train, tune,
+    compare, completions, demo, evaluate, export, inspect, methods, predict, rank, report, reproduce, sweep, train,
+    tune,
 };
 use crate::failure::Failure;
 use atomlearn_lab::data::LabData;
@@ -67,6 +68,7 @@ pub enum Command {
     Reproduce(reproduce::Args),
     Rank(rank::Args),
     Report(report::Args),
+    Export(export::Args),
     Completions(completions::Args),
 }
 

@@ -42,6 +42,7 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Command::Sweep(args) => commands::sweep::run(&args, console),
         Command::Reproduce(args) => commands::reproduce::run(&args, console),
         Command::Rank(args) => commands::rank::run(&args, console),
+        Command::Export(args) => commands::export::run(&args, console),
         Command::Report(args) => commands::report::run(&args, console),
         Command::Completions(args) => commands::completions::run(&args, console),
     }

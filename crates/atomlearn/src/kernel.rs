@@ -11,9 +11,10 @@
 //! is singular to rounding, its leading eigenvectors over the square roots of their eigenvalues. Any other root, such as
 //! `K_LL^(-1/2)`, differs by a rotation only.
 
+use crate::export::{Graph, Value};
 use crate::linalg::{Spd, mul, norm1, scaled_columns, sym_eig};
 use crate::{Error, Observer, Result};
-use faer::{Mat, MatRef};
+use faer::{Mat, MatRef, Scale};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -181,6 +182,50 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// [`Kernel::matrix`] as part of an ONNX graph, samples in rows.
+    pub fn export(self, gamma: f64, landmarks: MatRef<'_, f64>, graph: &mut Graph, x: &Value) -> Value {
+        let one = graph.scalar(1.0);
+        let distances = match self {
+            Kernel::Poly(degree) => {
+                let inner = graph.times(x, landmarks);
+                let (shifted, degree) = (graph.op("Add", &[&inner, &one]), graph.scalar(f64::from(degree)));
+                return graph.op("Pow", &[&shifted, &degree]);
+            }
+            Kernel::Rbf => {
+                let inner = graph.times(x, (Scale(-2.0) * landmarks).as_ref());
+                let (own, norms) = (graph.energy(x), graph.row(landmarks.col_iter().map(|l| l.squared_norm_l2())));
+                let both = graph.op("Add", &[&own, &norms]);
+                let squared = graph.op("Add", &[&both, &inner]);
+                graph.positive(&squared)
+            }
+            // Samples x features x landmarks, summed over features.
+            Kernel::Laplacian | Kernel::Chi2 => {
+                let (last, middle) = (graph.integers(&[2]), graph.integers(&[1]));
+                let (mut x, mut landmarks) = (graph.op("Unsqueeze", &[x, &last]), graph.matrix(landmarks));
+                if self == Kernel::Chi2 {
+                    (x, landmarks) = (graph.positive(&x), graph.positive(&landmarks));
+                }
+                let difference = graph.op("Sub", &[&x, &landmarks]);
+                let terms = if self == Kernel::Chi2 {
+                    let (squares, sums) =
+                        (graph.op("Mul", &[&difference, &difference]), graph.op("Add", &[&x, &landmarks]));
+                    let zero = graph.scalar(0.0);
+                    let divides = graph.op("Greater", &[&sums, &zero]);
+                    let divisor = graph.op("Where", &[&divides, &sums, &one]);
+                    graph.op("Div", &[&squares, &divisor])
+                } else {
+                    graph.op("Abs", &[&difference])
+                };
+                graph.op_with("ReduceSum", &[&terms, &middle], &[("keepdims", 0)])
+            }
+        };
+        let minus_gamma = graph.scalar(-gamma);
+        let exponent = graph.op("Mul", &[&distances, &minus_gamma]);
+        graph.op("Exp", &[&exponent])
+    }
+}
+
 /// `|l - x|^2`, never negative.
 pub(crate) fn squared_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
     let norms: Vec<f64> = landmarks.col_iter().map(|l| l.squared_norm_l2()).collect();
@@ -247,6 +292,12 @@ impl KernelMap {
     /// `phi` of every sample.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         mul(self.root.transpose(), self.kernel.matrix(self.gamma[(0, 0)], self.landmarks.as_ref(), x).as_ref())
+    }
+
+    /// The map as part of an ONNX graph.
+    pub fn export(&self, graph: &mut Graph, x: &Value) -> Value {
+        let similar = self.kernel.export(self.gamma[(0, 0)], self.landmarks.as_ref(), graph, x);
+        graph.times(&similar, self.root.as_ref())
     }
 
     /// The kernel.

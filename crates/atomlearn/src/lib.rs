@@ -8,6 +8,7 @@ pub mod coding;
 pub mod dataset;
 pub mod draw;
 pub mod error;
+pub mod export;
 pub mod file;
 pub mod graph;
 pub mod init;

@@ -1,6 +1,7 @@
 //! The whole abstraction: labelled samples in, one score per class and sample out.
 
 use crate::dataset::check_finite;
+use crate::export::{Graph, Value};
 use crate::params::{self, Params};
 use crate::svm::Svm;
 use crate::{Blocks, Dataset, Error, Observer, Result};
@@ -100,6 +101,16 @@ pub trait Classifier: Any + Send + Sync {
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         let _ = x;
         None
+    }
+
+    /// Adds the scores of the rule in use to an ONNX graph, samples in rows; refused by methods that have no closed form.
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        let _ = (graph, x);
+        Err(Error::Data(format!(
+            "this method has no ONNX form: its decision is a search (sparse codes, nearest samples) that standard \
+             operators cannot express; these have one: {}",
+            crate::export::METHODS.join(", ")
+        )))
     }
 
     /// Checks shape and finiteness, then scores in parallel: classes x samples.

@@ -3,8 +3,9 @@
 //! Written as a comma list, applied in order: `center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`,
 //! `random:540[:SEED]`, `kernel:rbf:auto[:LANDMARKS]` (see [`crate::kernel`]), `unit`, or `none`.
 
+use crate::export::{Graph, Value};
 use crate::kernel::{KernelMap, KernelSpec};
-use crate::linalg::{column_norms, mul, normalize_columns};
+use crate::linalg::{ZERO_NORM, column_norms, mul, normalize_columns};
 use crate::pca::{Pca, mean, pca};
 use crate::{Error, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -258,6 +259,36 @@ impl Fitted {
         }
     }
 
+    /// The step as part of an ONNX graph, samples in rows.
+    fn export(&self, graph: &mut Graph, x: Value) -> Value {
+        match self {
+            Fitted::Unit => {
+                let energy = graph.energy(&x);
+                let norm = graph.op("Sqrt", &[&energy]);
+                let (least, one) = (graph.scalar(ZERO_NORM), graph.scalar(1.0));
+                let zero = graph.op("Less", &[&norm, &least]);
+                let divisor = graph.op("Where", &[&zero, &one, &norm]);
+                graph.op("Div", &[&x, &divisor])
+            }
+            Fitted::Kernel(map) => map.export(graph, &x),
+            Fitted::Affine { shift, basis, scale } => {
+                let mut x = x;
+                if let Some(shift) = shift {
+                    let shift = graph.row(shift.col(0).iter().copied());
+                    x = graph.op("Sub", &[&x, &shift]);
+                }
+                if let Some(basis) = basis {
+                    x = graph.times(&x, basis.as_ref());
+                }
+                if let Some(scale) = scale {
+                    let scale = graph.row(scale.col(0).iter().copied());
+                    x = graph.op("Mul", &[&x, &scale]);
+                }
+                x
+            }
+        }
+    }
+
     /// Number of features after the step, checked against those before it.
     fn n_out(&self, n_in: usize) -> Result<usize> {
         let mismatch = |what: &str, found: usize| Error::Shape {
@@ -301,6 +332,11 @@ impl Prep {
     /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         self.steps.iter().fold(x.to_owned(), |x, step| step.apply(x))
+    }
+
+    /// All steps as part of an ONNX graph.
+    pub fn export(&self, graph: &mut Graph, x: Value) -> Value {
+        self.steps.iter().fold(x, |x, step| step.export(graph, x))
     }
 
     /// Everything fitted, by name.

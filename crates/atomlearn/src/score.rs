@@ -1,6 +1,7 @@
 //! From codes to class residuals, without forming one reconstruction per class.
 
 use crate::coding::ridge::ridge_map;
+use crate::export::{Graph, Value};
 use crate::linalg::{column, column_major, dot, gram, mul};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef, Scale};
@@ -50,7 +51,8 @@ impl ClassResiduals {
     }
 }
 
-/// Ridge codes and their class residuals, ready for many samples: the decision of CRC and of LCDL-SV's residual rule.
+/// Linear codes and their class residuals, ready for many samples: the decision of CRC, of DPL and of LCDL-SV's residual
+/// rule.
 ///
 /// `|x - D_c z_c|^2 = |x|^2 + z_c . v_c` with `v_c = D_c^T D_c z_c - 2 D_c^T x`, and `v` is a linear map of `x` like `z`.
 #[derive(Clone, Debug)]
@@ -63,8 +65,12 @@ pub struct RidgeResiduals {
 impl RidgeResiduals {
     /// For a dictionary whose columns are grouped by class, with codes `(D^T D + kappa I)^-1 D^T x`.
     pub fn new(dictionary: MatRef<'_, f64>, blocks: &Blocks, kappa: f64, stage: &str) -> Result<Self> {
+        Ok(Self::with_map(dictionary, blocks, ridge_map(dictionary, kappa, stage)?.as_ref()))
+    }
+
+    /// The same with codes `P x` for any `P`, atoms x features.
+    pub fn with_map(dictionary: MatRef<'_, f64>, blocks: &Blocks, map: MatRef<'_, f64>) -> Self {
         let (m, n_atoms) = dictionary.shape();
-        let map = ridge_map(dictionary, kappa, stage)?;
         let mut stacked = Mat::zeros(2 * n_atoms, m);
         for range in blocks.ranges() {
             let own = dictionary.subcols(range.start, range.len());
@@ -73,7 +79,7 @@ impl RidgeResiduals {
             stacked.subrows_mut(n_atoms + range.start, range.len()).copy_from(v);
         }
         stacked.subrows_mut(0, n_atoms).copy_from(map);
-        Ok(RidgeResiduals { blocks: blocks.clone(), stacked })
+        RidgeResiduals { blocks: blocks.clone(), stacked }
     }
 
     /// Atoms of each class.
@@ -101,6 +107,49 @@ impl RidgeResiduals {
             }
         }
         (both.subrows(0, n_atoms).to_owned(), Residuals { squared, code_energy })
+    }
+}
+
+/// [`Residuals`] inside an ONNX graph, samples in rows.
+pub struct ExportedResiduals {
+    /// Codes, samples x atoms.
+    pub codes: Value,
+    /// `|x - D_c z_c|^2`, samples x classes.
+    pub squared: Value,
+    code_energy: Value,
+}
+
+impl RidgeResiduals {
+    /// What [`RidgeResiduals::of`] finds, as part of a graph.
+    pub fn export(&self, graph: &mut Graph, x: &Value) -> ExportedResiduals {
+        let n_atoms = self.blocks.total();
+        let codes = graph.times(x, self.map().transpose());
+        let partners = graph.times(x, self.stacked.subrows(n_atoms, n_atoms).transpose());
+        let products = graph.op("Mul", &[&codes, &partners]);
+        let changes = graph.block_sums(&products, &self.blocks);
+        let energy = graph.energy(x);
+        let squared = graph.op("Add", &[&energy, &changes]);
+        let squared = graph.positive(&squared);
+        let squares = graph.op("Mul", &[&codes, &codes]);
+        let code_energy = graph.block_sums(&squares, &self.blocks);
+        ExportedResiduals { codes, squared, code_energy }
+    }
+}
+
+impl ExportedResiduals {
+    /// What [`Residuals::regularized`] computes.
+    pub fn regularized(&self, graph: &mut Graph) -> Value {
+        let (zero, one, infinity) = (graph.scalar(0.0), graph.scalar(1.0), graph.scalar(f64::INFINITY));
+        let used = graph.op("Greater", &[&self.code_energy, &zero]);
+        let divisor = graph.op("Where", &[&used, &self.code_energy, &one]);
+        let ratio = graph.op("Div", &[&self.squared, &divisor]);
+        let ratio = graph.op("Sqrt", &[&ratio]);
+        let axes = graph.integers(&[1]);
+        let total = graph.op_with("ReduceSum", &[&self.code_energy, &axes], &[("keepdims", 1)]);
+        let any = graph.op("Greater", &[&total, &zero]);
+        let unused = graph.op("Not", &[&used]);
+        let empty = graph.op("And", &[&unused, &any]);
+        graph.op("Where", &[&empty, &infinity, &ratio])
     }
 }
 

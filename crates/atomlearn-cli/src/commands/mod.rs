@@ -4,6 +4,7 @@ pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod evaluate;
+pub mod export;
 pub mod inspect;
 pub mod methods;
 pub mod predict;

@@ -3,7 +3,7 @@
 use faer::{Mat, MatMut, MatRef};
 
 /// Norms below this count as zero; such columns are left as they are, never divided.
-const ZERO_NORM: f64 = 1e-12;
+pub(crate) const ZERO_NORM: f64 = 1e-12;
 
 /// Inner product of two vectors, eight sums at a time so that it vectorises.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -9,6 +9,7 @@ mod kernels;
 mod spd;
 mod spectral;
 
+pub(crate) use columns::ZERO_NORM;
 pub use columns::{column_norms, concat_columns, dot, frobenius, normalize_columns, relative_change, select_columns};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{add_columns, axpy, column, column_major, largest, vectorised};

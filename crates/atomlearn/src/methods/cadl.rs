@@ -26,6 +26,7 @@
 
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::draw::ClassDraws;
+use crate::export::{Graph, Value};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
@@ -322,6 +323,10 @@ impl Classifier for CadlModel {
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         Some(mul(self.analysis.transpose(), x))
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        Ok(graph.linear(x, self.folded.weights.as_ref(), &self.folded.bias))
     }
 }
 

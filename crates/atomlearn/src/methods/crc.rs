@@ -9,6 +9,7 @@
 //! and the class with the smallest regularised residual `|x - D_c z_c| / |z_c|` wins.
 //! Deviation: the original scales `kappa` with the number of samples; here it is used as given.
 
+use crate::export::{Graph, Value};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::score::RidgeResiduals;
@@ -94,5 +95,14 @@ impl Classifier for CrcModel {
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         Some(self.coder.of(x).0)
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        let residuals = self.coder.export(graph, x);
+        let residual = match self.residual {
+            Residual::Regularized => residuals.regularized(graph),
+            Residual::Plain => residuals.squared,
+        };
+        Ok(graph.negative(&residual))
     }
 }

@@ -21,11 +21,12 @@
 //! (the published code: the other one); training may stop before `max_iter` by `tol`.
 
 use crate::draw::ClassDraws;
+use crate::export::{Graph, Value};
 use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::range;
-use crate::score::ClassResiduals;
+use crate::score::RidgeResiduals;
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
 use crate::update::column_ball::column_ball_ls;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
@@ -59,12 +60,12 @@ pub struct DplModel {
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     sizes: Mat<f64>,
-    residuals: ClassResiduals,
+    residuals: RidgeResiduals,
 }
 
 impl DplModel {
     fn new(classes: Vec<String>, dictionary: Mat<f64>, analysis: Mat<f64>, atoms: &Blocks) -> Self {
-        let residuals = ClassResiduals::new(dictionary.as_ref(), atoms);
+        let residuals = RidgeResiduals::with_map(dictionary.as_ref(), atoms, analysis.transpose());
         DplModel { classes, dictionary, analysis, sizes: sizes_row(atoms), residuals }
     }
 }
@@ -255,12 +256,16 @@ impl Classifier for DplModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        let (codes, correlations) = (mul(self.analysis.transpose(), x), mul(self.dictionary.transpose(), x));
-        vec![-self.residuals.of(x, codes.as_ref(), correlations.as_ref()).squared]
+        vec![-self.residuals.of(x).1.squared]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         Some(mul(self.analysis.transpose(), x))
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        let residuals = self.residuals.export(graph, x);
+        Ok(graph.negative(&residuals.squared))
     }
 }
 

@@ -18,6 +18,7 @@
 //! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse.
 
 use crate::coding::margin::{ActiveSet, Margins};
+use crate::export::{Graph, Value};
 use crate::graph::{Affinity, AtomGraph};
 use crate::linalg::{Spd, column_norms, gram, mul, norm1, outer_gram, qr, relative_change, upper_mul};
 use crate::method::{best_class, sizes_row};
@@ -506,6 +507,22 @@ impl Classifier for LcdlSvModel {
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         Some(mul(self.coder.map(), x))
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        let residuals = self.coder.export(graph, x);
+        let svm = graph.linear(&residuals.codes, self.svm.weights.as_ref(), &self.svm.bias);
+        if self.rule == Rule::Svm {
+            return Ok(svm);
+        }
+        let residual = residuals.regularized(graph);
+        let residual = graph.negative(&residual);
+        if self.rule == Rule::Residual {
+            return Ok(residual);
+        }
+        let weight = graph.scalar(self.eta2);
+        let svm = graph.op("Mul", &[&svm, &weight]);
+        Ok(graph.op("Add", &[&residual, &svm]))
     }
 }
 

@@ -9,6 +9,7 @@
 //! matrices. J. Multivariate Analysis 2004). With more features than samples everything happens in their range, where
 //! the shrinkage target is the identity of all features.
 
+use crate::export::{Graph, Value};
 use crate::linalg::{Spd, outer_gram};
 use crate::params::{Domain, params};
 use crate::pca::mean;
@@ -111,6 +112,10 @@ impl Classifier for LdaModel {
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         vec![self.linear.scores(x)]
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        Ok(graph.linear(x, self.linear.weights.as_ref(), &self.linear.bias))
     }
 }
 

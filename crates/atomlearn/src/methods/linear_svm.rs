@@ -6,6 +6,7 @@
 //!
 //! `theta = 2 C` of LIBLINEAR's `1/2 |u|^2 + C sum loss`.
 
+use crate::export::{Graph, Value};
 use crate::params::{Domain, params};
 use crate::svm::{self, Svm};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
@@ -67,5 +68,9 @@ impl Classifier for LinearSvmModel {
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         vec![self.svm.scores(x)]
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        Ok(graph.linear(x, self.svm.weights.as_ref(), &self.svm.bias))
     }
 }

@@ -8,6 +8,7 @@
 //! `theta = 2 C` of the usual `1/2 |u|^2 + C sum loss`. Libraries that solve the plain hinge loss one against one
 //! (LIBSVM) give other, as a rule slightly different, models.
 
+use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
 use crate::linalg::mul;
 use crate::params::{Domain, params};
@@ -93,6 +94,11 @@ impl Classifier for RbfSvmModel {
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         vec![self.dual.scores(Kernel::Rbf.matrix(self.gamma[(0, 0)], self.samples.as_ref(), x).as_ref())]
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        let similar = Kernel::Rbf.export(self.gamma[(0, 0)], self.samples.as_ref(), graph, x);
+        Ok(graph.linear(&similar, self.dual.weights.as_ref(), &self.dual.bias))
     }
 }
 

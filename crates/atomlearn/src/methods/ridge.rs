@@ -8,6 +8,7 @@
 //! SADL tends to exactly this classifier, which makes it that method's test oracle.
 
 use crate::coding::ridge::ridge_map;
+use crate::export::{Graph, Value};
 use crate::linalg::mul;
 use crate::params::{Domain, params};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
@@ -63,6 +64,10 @@ impl Classifier for RidgeModel {
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         vec![mul(self.weights.as_ref(), x)]
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        Ok(graph.times(x, self.weights.transpose()))
     }
 }
 

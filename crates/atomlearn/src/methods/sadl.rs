@@ -28,6 +28,7 @@ mod descent;
 use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
+use crate::export::{Graph, Value};
 use crate::linalg::{frobenius, gram, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
 use crate::params::{Domain, params};
 use crate::range;
@@ -377,6 +378,10 @@ impl Classifier for SadlModel {
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         Some(mul(self.analysis.transpose(), x))
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        Ok(graph.times(x, self.folded.transpose()))
     }
 }
 

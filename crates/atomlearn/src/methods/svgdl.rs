@@ -23,6 +23,7 @@
 
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::coding::ridge::ridge_map;
+use crate::export::{Graph, Value};
 use crate::init::class_pca_mean_of;
 use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, params};
@@ -188,6 +189,10 @@ impl Classifier for SvgdlModel {
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
         Some(mul(self.map.as_ref(), x))
+    }
+
+    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+        Ok(graph.linear(x, self.folded.weights.as_ref(), &self.folded.bias))
     }
 }
 
