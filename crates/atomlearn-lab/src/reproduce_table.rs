@@ -50,11 +50,11 @@ impl Reproduction {
                 names.push(&result.name);
             }
         }
-        let mut cells = Cells::default();
-        cells.head = std::iter::once("method, ours (paper) %".to_string())
+        let head = std::iter::once("method, ours (paper) %".to_string())
             .chain(sizes.iter().map(|size| format!("{size} per class")))
             .chain(["train s".to_string(), "test s".to_string()])
             .collect();
+        let mut cells = Cells { head, ..Cells::default() };
         for (i, name) in names.iter().enumerate() {
             let mut row = vec![name.to_string()];
             let mut last = None;

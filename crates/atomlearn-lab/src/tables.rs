@@ -102,8 +102,10 @@ pub fn caption(comparison: &Comparison) -> String {
         protocol.train_per_class.map_or("given training samples".into(), |n| format!("{n} training samples per class"));
     let splits = if protocol.repeats == 1 { "1 split".into() } else { format!("{} splits", protocol.repeats) };
     let seed = protocol.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    let tuned = comparison.results.iter().any(|result| result.tuned.is_some());
+    let tuned = if tuned { "; parameters tuned within each training part" } else { "" };
     format!(
-        "{}: {} samples, {} features, {} classes; {per_class}, {splits}{seed}; preprocessing {}",
+        "{}: {} samples, {} features, {} classes; {per_class}, {splits}{seed}; preprocessing {}{tuned}",
         data.path, data.samples, data.features, data.classes, protocol.prep
     )
 }

@@ -40,10 +40,11 @@ pub struct Method {
     fit: FitFn,
     restore: fn(&Values, Parts) -> Result<Box<dyn Classifier>>,
     redecide: RedecideFn,
-    read_out: fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>,
+    read_out: ReadOutFn,
 }
 
 type FitFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+type ReadOutFn = fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>;
 type RedecideFn = fn(&Values, &dyn Classifier, &Dataset) -> Result<Box<dyn Classifier>>;
 
 impl Method {

@@ -49,6 +49,9 @@ impl Tuning<'_> {
     }
 }
 
+/// A model, unless it is the one at hand, and its right answers for every combination of readout parameters.
+type Decided = (Option<Box<dyn Classifier>>, Vec<usize>);
+
 /// Right answers for every combination of decision parameters.
 type Counts = Vec<Option<usize>>;
 
@@ -142,13 +145,7 @@ impl Path<'_> {
     }
 
     /// The model with combination `d` of decision parameters, unless it is `model` itself, and its right answers.
-    fn decide(
-        &self,
-        model: &dyn Classifier,
-        decision: &[&Axis],
-        d: usize,
-        readout: &[&Axis],
-    ) -> Result<(Option<Box<dyn Classifier>>, Vec<usize>)> {
+    fn decide(&self, model: &dyn Classifier, decision: &[&Axis], d: usize, readout: &[&Axis]) -> Result<Decided> {
         let (method, fold) = (self.tuning.method, self.fold);
         let mut params = self.params.clone();
         params.extend(combination(decision, d));
