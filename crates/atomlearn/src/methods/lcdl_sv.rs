@@ -92,7 +92,7 @@ params! {
         /// themselves, best with `max_iter = 0`.
         atoms_per_class: AtomCount = AtomCount::Auto, AtomCount::DOMAIN;
         /// Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes.
-        max_iter: usize = 20, Domain::AtLeast(0), grid [0, 1, 5, 20];
+        max_iter: usize = 20, Domain::AtLeast(0), grid [0, 5, 20];
         /// Training ends when the dictionary's relative change falls to this.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Decision rule.
