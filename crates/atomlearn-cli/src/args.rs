@@ -1,6 +1,12 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
-use crate::commands::{compare, completions, demo, evaluate, export, inspect, methods, predict, report, train};
+use crate::commands::{
+    compare, completions, demo, evaluate, export, inspect, methods, predict, rank, report, reproduce, sweep, train,
+    tune,
+};
+use crate::failure::Failure;
+use atomlearn_lab::data::LabData;
+use atomlearn_lab::splits::{self, Splits};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -12,6 +18,7 @@ Examples:
   atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn predict faces.model new.csv
   atomlearn compare faces.mat --methods all --train-per-class 20
+  atomlearn tune faces.mat --method lcdl-sv --train-per-class 20 -o best.toml
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data or model file, 130 interrupted.";
 
@@ -56,6 +63,10 @@ pub enum Command {
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Compare(compare::Args),
+    Tune(tune::Args),
+    Sweep(sweep::Args),
+    Reproduce(reproduce::Args),
+    Rank(rank::Args),
     Report(report::Args),
     Export(export::Args),
     Completions(completions::Args),
@@ -77,6 +88,37 @@ pub struct DataArgs {
     /// A file with the labels: .npy, or text with one label per line
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+}
+
+/// Which samples train and which test.
+#[derive(clap::Args, Clone, Default)]
+pub struct SplitArgs {
+    /// Training samples drawn from every class; all others test
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
+    train_per_class: Option<usize>,
+    /// How many splits to draw
+    #[arg(long, value_name = "R", value_parser = at_least_one, default_value = "5", conflicts_with = "splits")]
+    repeats: usize,
+    /// Seed of the splits, and of folds where parameters are tuned
+    #[arg(long, value_name = "S", default_value = "0")]
+    pub seed: u64,
+    /// Use the splits of this file
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
+}
+
+impl SplitArgs {
+    /// The splits of these data: of the file, drawn, or the one that the data carry.
+    pub fn choose(&self, data: &LabData) -> Result<Splits, Failure> {
+        match (&self.splits, self.train_per_class) {
+            (Some(path), _) => Ok(splits::read(path, data)?),
+            (None, Some(n)) => Ok(splits::stratified(data, n, self.repeats, self.seed)?),
+            (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
+            (None, None) => Err(Failure::usage(
+                "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",
+            )),
+        }
+    }
 }
 
 /// Which way round a stored matrix lies.

@@ -7,8 +7,10 @@ use atomlearn::{Classifier, Observer, Step};
 use atomlearn_lab::compare::{Run, Watch};
 use atomlearn_lab::record::Record;
 use atomlearn_lab::tables::percent;
+use atomlearn_lab::tune;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn bar(template: &str) -> ProgressBar {
@@ -88,10 +90,12 @@ impl Observer for TrainWatch<'_> {
     }
 }
 
-/// Watches an experiment: one bar for the runs, one for the iterations of the present run.
+/// Watches an experiment: one bar for all runs, one for those of the present split, one for the present run.
 pub struct CompareWatch {
     runs: ProgressBar,
-    iterations: ProgressBar,
+    split: ProgressBar,
+    inner: ProgressBar,
+    begun: bool,
     look_inside: bool,
     _watched: interrupt::Watched,
 }
@@ -99,39 +103,58 @@ pub struct CompareWatch {
 impl CompareWatch {
     /// Begins to watch; `look_inside` asks for what only a report needs.
     pub fn new(console: &Console, look_inside: bool) -> Self {
-        let (runs, iterations) = if console.bars() {
+        let (runs, split, inner) = if console.bars() {
             let bars = MultiProgress::new();
             let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (left {eta})  {wide_msg}"));
-            let iterations = bars.add(bar("  {prefix:28} {pos}/{len} iterations  {wide_msg}"));
+            let split = bars.add(bar("  [{bar:22}] {prefix}: method {pos} of {len}, {wide_msg}"));
+            let inner = bars.add(bar("    [{bar:20}] {pos}/{len} {prefix}, {elapsed} (left {eta})  {wide_msg}"));
             runs.enable_steady_tick(Duration::from_millis(200));
-            (runs, iterations)
+            (runs, split, inner)
         } else {
-            (ProgressBar::hidden(), ProgressBar::hidden())
+            (ProgressBar::hidden(), ProgressBar::hidden(), ProgressBar::hidden())
         };
-        CompareWatch { runs, iterations, look_inside, _watched: interrupt::watched() }
+        CompareWatch { runs, split, inner, begun: false, look_inside, _watched: interrupt::watched() }
     }
 
     /// Takes the bars away.
     pub fn finish(&self) {
-        self.iterations.finish_and_clear();
-        self.runs.finish_and_clear();
+        [&self.inner, &self.split, &self.runs].iter().for_each(|bar| bar.finish_and_clear());
+    }
+
+    fn inner(&self, what: &'static str, done: usize, total: usize) {
+        if self.inner.prefix() != what {
+            self.inner.reset();
+            self.inner.set_prefix(what);
+        }
+        self.inner.set_length(total as u64);
+        self.inner.set_position(done as u64);
     }
 }
 
 impl Watch for CompareWatch {
     fn begin(&mut self, run: Run<'_>) {
+        let methods = run.total / run.splits.max(1);
         self.runs.set_length(run.total as u64);
         self.runs.set_position(run.done as u64);
-        self.iterations.set_length(0);
-        self.iterations.set_position(0);
-        self.iterations.set_message("");
-        self.iterations.set_prefix(format!("{}, split {}", run.method, run.split + 1));
+        if !std::mem::replace(&mut self.begun, true) {
+            // What was taken from records says nothing about the time that is left.
+            self.runs.reset_eta();
+        }
+        self.split.set_prefix(format!("split {} of {}", run.split + 1, run.splits));
+        self.split.set_length(methods as u64);
+        self.split.set_position((run.done % methods.max(1)) as u64 + 1);
+        self.split.set_message(run.method.to_string());
+        self.inner.set_prefix("");
+        self.inner.set_message("");
+    }
+
+    fn tuning(&mut self, _run: Run<'_>, done: usize, total: usize) {
+        self.inner("trainings on folds", done, total);
     }
 
     fn step(&mut self, _run: Run<'_>, step: &Step<'_>) -> ControlFlow<()> {
-        self.iterations.set_length(step.max_iter as u64);
-        self.iterations.set_position(step.iter as u64);
-        self.iterations.set_message(iteration_text(step));
+        self.inner("iterations", step.iter, step.max_iter);
+        self.inner.set_message(iteration_text(step));
         interrupt::go_on()
     }
 
@@ -149,6 +172,46 @@ impl Watch for CompareWatch {
     }
 
     fn go_on(&mut self) -> ControlFlow<()> {
+        interrupt::go_on()
+    }
+}
+
+/// Watches a tuning: one bar for the trainings on all folds.
+pub struct TuneBar {
+    units: ProgressBar,
+    begun: AtomicBool,
+    _watched: interrupt::Watched,
+}
+
+impl TuneBar {
+    /// Begins to watch.
+    pub fn new(console: &Console, what: &str) -> Self {
+        let units = if console.bars() {
+            bar("{prefix} [{bar:24}] {pos}/{len} trainings on folds, {elapsed} (left {eta})")
+        } else {
+            ProgressBar::hidden()
+        };
+        units.set_prefix(what.to_string());
+        TuneBar { units, begun: AtomicBool::new(false), _watched: interrupt::watched() }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.units.finish_and_clear();
+    }
+}
+
+impl tune::Watch for TuneBar {
+    fn units(&self, done: usize, total: usize) {
+        self.units.set_length(total as u64);
+        self.units.set_position(done as u64);
+        if !self.begun.swap(true, Ordering::SeqCst) {
+            self.units.reset_eta();
+            self.units.enable_steady_tick(Duration::from_millis(200));
+        }
+    }
+
+    fn go_on(&self) -> ControlFlow<()> {
         interrupt::go_on()
     }
 }

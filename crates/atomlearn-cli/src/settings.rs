@@ -1,75 +1,185 @@
-//! `--set name=value` and `--prep`.
+//! `--set name=value`, `--grid name=v1,v2`, `--params FILE`, `--prep`, `--records FILE --resume`.
 
 use crate::failure::Failure;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, METHODS, Method, Values};
 use atomlearn_lab::compare::Entry;
+use atomlearn_lab::grid::{Axis, Grid};
+use atomlearn_lab::params_file::ParamsFile;
+use atomlearn_lab::{lines, params_file, tune};
+use std::path::{Path, PathBuf};
 
 /// Parses `--prep`; not given means the default.
 pub fn prep(text: Option<&str>) -> Result<PrepSpec, Failure> {
     Ok(text.map(str::parse).transpose()?.unwrap_or_default())
 }
 
-/// The parameters of one method from `name=value` texts.
-pub fn params(method: &Method, set: &[String]) -> Result<Values, Failure> {
-    let mut values = Values::new();
-    for text in set {
-        let (name, value) = split(text)?;
-        let name = name.strip_prefix(&format!("{}.", method.key)).unwrap_or(name);
-        insert(&mut values, method, name, value)?;
-    }
-    Ok(method.complete(&values)?)
+/// Texts that the user gave for parameters.
+#[derive(Clone, Copy)]
+pub struct Own<'a> {
+    /// `name=value`, each perhaps with the method's key and a dot before.
+    pub set: &'a [String],
+    /// `name=value,value`, likewise.
+    pub grid: &'a [String],
 }
 
-/// The methods of a comparison, with their parameters from `KEY.name=value` texts.
-pub fn entries(keys: &[String], set: &[String]) -> Result<Vec<Entry>, Failure> {
+/// How `--tune` tunes.
+pub struct TuneFlags {
+    /// Number of folds.
+    pub folds: usize,
+    /// Seed of the folds.
+    pub seed: u64,
+    /// Take the simplest point within one standard error.
+    pub one_se: bool,
+}
+
+impl Own<'_> {
+    /// Completed parameters of one method, and the grid of all that were not set.
+    pub fn of_one(&self, method: &'static Method) -> Result<(Values, Grid), Failure> {
+        let given = self.assign(&[method])?.remove(0);
+        let grid = given.grid(method)?;
+        Ok((method.complete(&given.values)?, grid))
+    }
+
+    /// The methods of a comparison with their parameters; `files` hold parameters too, and `tune` says how to choose.
+    pub fn entries(&self, keys: &[String], files: &[PathBuf], tune: Option<&TuneFlags>) -> Result<Vec<Entry>, Failure> {
+        let methods = methods(keys)?;
+        let mut given = self.assign(&methods)?;
+        for path in files {
+            let file = params_file::read(path)?;
+            let place = methods.iter().position(|method| method.key == file.method.key);
+            let place = place.ok_or_else(|| {
+                Failure::usage(format!("{}: `{}` is not among --methods", path.display(), file.method.key))
+            })?;
+            given[place].under(file);
+        }
+        let entry = |(method, given): (&&'static Method, Given)| {
+            let params = method.complete(&given.values).map_err(|e| in_method(e, method))?;
+            let spec = |flags: &TuneFlags| -> Result<tune::Spec, Failure> {
+                let grid = given.grid(method)?;
+                Ok(tune::Spec { grid, folds: flags.folds, seed: flags.seed, one_se: flags.one_se })
+            };
+            Ok(Entry { tune: tune.map(spec).transpose()?, ..Entry::new(method, params) })
+        };
+        methods.iter().zip(given).map(entry).collect()
+    }
+
+    /// Gives every text to its method.
+    fn assign(&self, methods: &[&'static Method]) -> Result<Vec<Given>, Failure> {
+        let mut given: Vec<Given> = methods.iter().map(|_| Given::default()).collect();
+        for text in self.set {
+            let (place, name, value) = locate("--set", text, methods)?;
+            let value = methods[place].parse_value(name, value)?;
+            if given[place].values.insert(name.into(), value).is_some() {
+                return Err(Failure::usage(format!("--set: `{name}` is given twice")));
+            }
+        }
+        for text in self.grid {
+            let (place, name, values) = locate("--grid", text, methods)?;
+            let values = values.split(',').map(|value| methods[place].parse_value(name, value.trim()));
+            let axis = Axis { name: name.into(), values: values.collect::<Result<_, _>>()? };
+            given[place].axes.push(axis);
+        }
+        Ok(given)
+    }
+}
+
+/// What was given for one method.
+#[derive(Default)]
+struct Given {
+    values: Values,
+    axes: Vec<Axis>,
+}
+
+impl Given {
+    fn grid(&self, method: &Method) -> Result<Grid, Failure> {
+        let fixed: Vec<String> = self.values.keys().cloned().collect();
+        Grid::new(method, &self.axes, &fixed).map_err(|e| in_method(e, method))
+    }
+
+    /// Takes from a file what was not given on the command line.
+    fn under(&mut self, file: ParamsFile) {
+        let mut values = file.params;
+        values.extend(std::mem::take(&mut self.values));
+        self.values = values;
+    }
+}
+
+/// The method that is named, by key or in a file of parameters; both must agree.
+pub fn method(key: Option<&str>, file: Option<&ParamsFile>) -> Result<&'static Method, Failure> {
+    let named = key.map(registry::method).transpose()?;
+    match (named, file) {
+        (Some(method), Some(file)) if method.key != file.method.key => Err(Failure::usage(format!(
+            "--params: the file is for `{}`, but --method is `{}`",
+            file.method.key, method.key
+        ))),
+        (Some(method), _) => Ok(method),
+        (None, Some(file)) => Ok(file.method),
+        (None, None) => Err(Failure::usage("name a method with --method KEY, or a file with --params FILE")),
+    }
+}
+
+/// One method's completed parameters: from a file, and over them from `name=value` texts.
+pub fn params(method: &'static Method, set: &[String], file: Option<ParamsFile>) -> Result<Values, Failure> {
+    let mut given = Own { set, grid: &[] }.assign(&[method])?.remove(0);
+    if let Some(file) = file {
+        given.under(file);
+    }
+    Ok(method.complete(&given.values)?)
+}
+
+/// The methods of these keys; `all` is every one.
+fn methods(keys: &[String]) -> Result<Vec<&'static Method>, Failure> {
     let methods: Vec<&'static Method> = match keys {
         [all] if all == "all" => METHODS.iter().collect(),
         keys => keys.iter().map(|key| registry::method(key)).collect::<Result<_, _>>()?,
     };
-    if let Some(twice) = methods.iter().enumerate().find(|(i, m)| methods[..*i].iter().any(|n| n.key == m.key)) {
-        return Err(Failure::usage(format!("method `{}` is named twice", twice.1.key)));
+    match methods.iter().enumerate().find(|(i, m)| methods[..*i].iter().any(|n| n.key == m.key)) {
+        Some((_, twice)) => Err(Failure::usage(format!("method `{}` is named twice", twice.key))),
+        None => Ok(methods),
     }
-    let mut values: Vec<Values> = vec![Values::new(); methods.len()];
-    for text in set {
-        let (name, value) = split(text)?;
-        let place = match (name.split_once('.'), methods.len()) {
-            (Some((key, _)), _) => {
-                registry::method(key)?;
-                let place = methods.iter().position(|method| method.key == key);
-                place.ok_or_else(|| Failure::usage(format!("--set {text}: `{key}` is not among --methods")))?
-            }
-            (None, 1) => 0,
-            (None, _) => {
-                return Err(Failure::usage(format!(
-                    "--set {text}: say whose parameter it is, as in --set {}.{text}",
-                    methods[0].key
-                )));
-            }
-        };
-        let name = name.split_once('.').map_or(name, |(_, name)| name);
-        insert(&mut values[place], methods[place], name, value)?;
+}
+
+/// Whose parameter `[KEY.]name=value` is, its name and the text of its value.
+fn locate<'t>(flag: &str, text: &'t str, methods: &[&Method]) -> Result<(usize, &'t str, &'t str), Failure> {
+    let (name, value) = text
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .ok_or_else(|| Failure::usage(format!("{flag} {text}: write it as name=value")))?;
+    match (name.split_once('.'), methods) {
+        (Some((key, name)), _) => {
+            registry::method(key)?;
+            let place = methods.iter().position(|method| method.key == key);
+            let place =
+                place.ok_or_else(|| Failure::usage(format!("{flag} {text}: `{key}` is not among the methods")))?;
+            Ok((place, name, value))
+        }
+        (None, [_]) => Ok((0, name, value)),
+        (None, _) => Err(Failure::usage(format!(
+            "{flag} {text}: say whose parameter it is, as in {flag} {}.{text}",
+            methods.first().map_or("KEY", |method| method.key)
+        ))),
     }
-    let entry = |(method, values): (&&'static Method, Values)| {
-        Ok(Entry { method, params: method.complete(&values).map_err(|e| in_method(e, method))? })
-    };
-    methods.iter().zip(values).map(entry).collect()
 }
 
 fn in_method(error: atomlearn::Error, method: &Method) -> Failure {
     Failure::usage(format!("{}: {error}", method.key))
 }
 
-fn split(text: &str) -> Result<(&str, &str), Failure> {
-    text.split_once('=')
-        .map(|(name, value)| (name.trim(), value.trim()))
-        .ok_or_else(|| Failure::usage(format!("--set {text}: write it as name=value")))
-}
-
-fn insert(values: &mut Values, method: &Method, name: &str, value: &str) -> Result<(), Failure> {
-    let value = method.parse_value(name, value)?;
-    if values.insert(name.into(), value).is_some() {
-        return Err(Failure::usage(format!("--set: `{name}` is given twice")));
+/// What a records file already holds; one that exists is only touched if the user wants to go on with it.
+pub fn known<R>(
+    path: Option<&Path>,
+    resume: bool,
+    read: impl Fn(&Path) -> atomlearn::Result<Vec<R>>,
+) -> Result<Vec<R>, Failure> {
+    let Some(path) = path.filter(|path| path.exists()) else { return Ok(Vec::new()) };
+    if !resume {
+        return Err(Failure::usage(format!(
+            "{} exists already; add --resume to go on with it, or name another file",
+            path.display()
+        )));
     }
-    Ok(())
+    let records = read(path)?;
+    lines::mend(path)?;
+    Ok(records)
 }

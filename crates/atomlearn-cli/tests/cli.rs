@@ -3,6 +3,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/experiments.rs"]
+mod experiments;
 #[path = "cli/good_use.rs"]
 mod good_use;
 

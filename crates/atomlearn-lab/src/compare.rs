@@ -2,30 +2,43 @@
 
 use crate::confusion::accuracy;
 use crate::data::LabData;
-use crate::inside::{self, Inside, Probe};
+use crate::inside::{self, Inside, Probe, Progress};
+use crate::prepared::{Clock, Prepared};
 use crate::provenance::Provenance;
-use crate::record::{self, Protocol, Record, RuleOutcome};
+use crate::record::{self, Choice, Protocol, Record, RuleOutcome};
 use crate::splits::{Split, Splits};
-use atomlearn::io::ImageShape;
+use crate::tune::{self, Tuning};
 use atomlearn::method::best_class;
 use atomlearn::observe::Trace;
-use atomlearn::prep::{Prep, PrepSpec};
+use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
-use atomlearn::{Dataset, Error, Mat, Observer, Step};
-use cpu_time::ProcessTime;
+use atomlearn::{Classifier, Error, Observer, Step};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Mutex;
 
 /// A method with all its parameters.
+#[derive(Clone)]
 pub struct Entry {
     /// The method.
     pub method: &'static Method,
     /// Its parameters, completed.
     pub params: Values,
+    /// How some of them are chosen on every training part, if they are.
+    pub tune: Option<tune::Spec>,
+    /// The parameter whose effect is studied, in a sweep.
+    pub sweep: Option<String>,
+}
+
+impl Entry {
+    /// A method with fixed parameters.
+    pub fn new(method: &'static Method, params: Values) -> Self {
+        Entry { method, params, tune: None, sweep: None }
+    }
 }
 
 /// An experiment.
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// Labelled samples.
     pub data: &'a LabData,
@@ -48,13 +61,20 @@ pub struct Run<'a> {
     pub done: usize,
     /// Runs in all.
     pub total: usize,
+    /// Splits in all; every split has the same number of runs.
+    pub splits: usize,
 }
 
 /// Watches an experiment; `()` watches nothing.
-pub trait Watch {
+pub trait Watch: Send {
     /// A run begins.
     fn begin(&mut self, run: Run<'_>) {
         let _ = run;
+    }
+
+    /// So many of the trainings that choose parameters for a run are done.
+    fn tuning(&mut self, run: Run<'_>, done: usize, total: usize) {
+        let _ = (run, done, total);
     }
 
     /// Training has done an iteration; `Break` ends the experiment.
@@ -127,15 +147,16 @@ impl Plan<'_> {
         let total = self.splits.splits.len() * self.entries.len();
         let mut records = Vec::with_capacity(total);
         for (s, split) in self.splits.splits.iter().enumerate() {
-            let mut prepared: Option<Prepared> = None;
+            let (mut prepared, mut last): (Option<Prepared>, Option<Trained>) = (None, None);
             for entry in self.entries {
                 let method = entry.method.key;
-                let run = Run { method, split: s, done: records.len(), total };
+                let run = Run { method, split: s, done: records.len(), total, splits: self.splits.splits.len() };
                 let fault = |source| RunError { method: Some(method.into()), split: Some(s), source };
                 let blank = self.blank(entry, s, split, &provenance);
                 if let Some(held) = known.iter().find(|held| held.key == blank.key) {
                     // A record may come from an experiment in which this split stood elsewhere.
-                    let held = Record { split: s, protocol: blank.protocol, data: blank.data, ..held.clone() };
+                    let (protocol, data, sweep) = (blank.protocol, blank.data, blank.sweep);
+                    let held = Record { split: s, protocol, data, sweep, ..held.clone() };
                     watch.end(run, &held);
                     records.push(held);
                     continue;
@@ -146,10 +167,16 @@ impl Plan<'_> {
                 watch.begin(run);
                 let ready = match prepared.take() {
                     Some(ready) => ready,
-                    None => self.prepare(split).map_err(|source| RunError { method: None, split: Some(s), source })?,
+                    None => Prepared::new(self.data, self.prep, split).map_err(|source| RunError {
+                        method: None,
+                        split: Some(s),
+                        source,
+                    })?,
                 };
-                let record = train_and_test(entry, &ready, blank, run, watch).map_err(fault)?;
-                prepared = Some(ready);
+                let (params, tuned) = self.choose(entry, split, run, watch).map_err(fault)?;
+                let trained = train(entry.method, params, &ready, last.take(), run, watch).map_err(fault)?;
+                let record = test(&trained, &ready, Record { tuned, ..blank }).map_err(fault)?;
+                (prepared, last) = (Some(ready), Some(trained));
                 if let Some(file) = file {
                     record::append(file, &record)?;
                 }
@@ -160,12 +187,41 @@ impl Plan<'_> {
         Ok(records)
     }
 
+    /// The parameters of a run: given, or chosen by cross-validation within the training part.
+    fn choose(
+        &self,
+        entry: &Entry,
+        split: &Split,
+        run: Run<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<(Values, Option<Choice>), Error> {
+        let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
+            return Ok((entry.params.clone(), None));
+        };
+        let (method, base) = (entry.method, &entry.params);
+        let tuning = Tuning { data: self.data, places: &split.train, prep: self.prep, method, base, spec };
+        let tuned = tuning.run(&[], None, &TuneWatch { watch: Mutex::new(watch), run })?;
+        let choice = Choice {
+            accuracy: tuned.best().mean,
+            std_error: tuned.std_error(),
+            points: tuned.points.len(),
+            failed: tuned.failed,
+            seconds: tuned.seconds,
+            cpu_seconds: tuned.cpu_seconds,
+            folds: spec.folds,
+            seed: spec.seed,
+            chosen: tuned.chosen.clone(),
+            grid: tuned.grid.clone(),
+        };
+        Ok((tuned.best().params.clone(), Some(choice)))
+    }
+
     /// Everything of a record that is known before the run.
     fn blank(&self, entry: &Entry, s: usize, split: &Split, provenance: &Provenance) -> Record {
         let (method, prep, split_sha256) = (entry.method.key, self.prep.to_string(), split.digest());
         Record {
             schema: record::SCHEMA.into(),
-            key: record::key(method, &entry.params, &prep, &split_sha256, &self.data.info.sha256),
+            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.info.sha256),
             method: method.into(),
             params: entry.params.clone(),
             rule: String::new(),
@@ -188,54 +244,60 @@ impl Plan<'_> {
             warnings: Vec::new(),
             inside: None,
             provenance: provenance.clone(),
+            tuned: None,
+            sweep: entry.sweep.clone(),
         }
-    }
-
-    fn prepare(&self, split: &Split) -> Result<Prepared, Error> {
-        let train = self.data.dataset(&split.train)?;
-        let test = self.data.columns(&split.test);
-        let mut trace = Trace::default();
-        let clock = Clock::start();
-        let (prep, x) = self.prep.fit(train.x(), &mut trace)?;
-        let test = prep.apply(test.as_ref());
-        let (seconds, cpu_seconds) = clock.stop();
-        let (train, image_shape) = (train.with_features(x)?, self.data.image_shape);
-        Ok(Prepared { train, test, prep, image_shape, warnings: trace.warnings, seconds, cpu_seconds })
     }
 }
 
-/// A split after preprocessing; shared by all methods.
-struct Prepared {
-    train: Dataset,
-    test: Mat<f64>,
-    prep: Prep,
-    image_shape: Option<ImageShape>,
-    warnings: Vec<String>,
+/// A trained model and what training it took.
+struct Trained {
+    method: &'static Method,
+    params: Values,
+    model: Box<dyn Classifier>,
+    trace: Trace,
+    /// Test accuracy along the way, where someone looked.
+    seen: Option<Vec<Progress>>,
     seconds: f64,
     cpu_seconds: f64,
 }
 
-fn train_and_test(
-    entry: &Entry,
+/// Trains, unless the run before was the same but for decision parameters: then its training serves again.
+fn train(
+    method: &'static Method,
+    params: Values,
     ready: &Prepared,
-    blank: Record,
+    last: Option<Trained>,
     run: Run<'_>,
     watch: &mut dyn Watch,
-) -> Result<Record, Error> {
+) -> Result<Trained, Error> {
+    let same = |last: &Trained| {
+        let mut others = params.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
+        last.method.key == method.key && others.all(|(name, value)| last.params.get(name) == Some(value))
+    };
+    if let Some(last) = last.filter(same) {
+        let model = method.redecide(&params, last.model.as_ref(), &ready.train)?;
+        return Ok(Trained { params, model, seen: None, ..last });
+    }
     let train_values = ready.train.x().nrows() * ready.train.x().ncols();
-    let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &blank.truth, train_values));
+    let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &ready.truth, train_values));
     let mut observer = RunObserver { run, watch, trace: Trace::default(), probe, stopped: false };
     let clock = Clock::start();
-    let model = entry.method.fit(&entry.params, &ready.train, &mut observer)?;
-    let (mut train_seconds, mut train_cpu_seconds) = clock.stop();
+    let model = method.fit(&params, &ready.train, &mut observer)?;
+    let (mut seconds, mut cpu_seconds) = clock.stop();
     if observer.stopped {
         return Err(Error::Interrupted);
     }
     let RunObserver { trace, probe, .. } = observer;
     if let Some(probe) = &probe {
-        train_seconds = (train_seconds - probe.seconds).max(0.0);
-        train_cpu_seconds = (train_cpu_seconds - probe.cpu_seconds).max(0.0);
+        seconds = (seconds - probe.seconds).max(0.0);
+        cpu_seconds = (cpu_seconds - probe.cpu_seconds).max(0.0);
     }
+    Ok(Trained { method, params, model, trace, seen: probe.map(|probe| probe.progress), seconds, cpu_seconds })
+}
+
+fn test(trained: &Trained, ready: &Prepared, blank: Record) -> Result<Record, Error> {
+    let (model, trace) = (&trained.model, &trained.trace);
     let clock = Clock::start();
     let scores = model.scores_by_rule(ready.test.as_ref())?;
     let (test_seconds, test_cpu_seconds) = clock.stop();
@@ -246,26 +308,45 @@ fn train_and_test(
     let rules: Vec<RuleOutcome> = rules.collect();
     let n_iter = trace.steps.last().map(|step| step.iter);
     // What does not iterate takes the training samples for atoms, or has none: there is nothing to show.
-    let inside = probe.filter(|_| n_iter.is_some()).map(|probe| Inside {
-        progress: probe.finish(n_iter, &rules),
+    let inside = trained.seen.as_ref().zip(n_iter).map(|(seen, n_iter)| Inside {
+        progress: inside::complete(seen.clone(), n_iter, &rules),
         atoms: inside::atoms(model.as_ref(), &ready.train, &ready.prep, ready.image_shape),
-        graph: inside::atom_graph(model.as_ref(), &entry.params),
+        graph: inside::atom_graph(model.as_ref(), &trained.params),
     });
     Ok(Record {
+        params: trained.params.clone(),
         rule: model.rule().into(),
         rules,
         prep_seconds: ready.seconds,
         prep_cpu_seconds: ready.cpu_seconds,
-        train_seconds,
-        train_cpu_seconds,
+        train_seconds: trained.seconds,
+        train_cpu_seconds: trained.cpu_seconds,
         test_seconds,
         test_cpu_seconds,
         n_iter,
-        warnings: ready.warnings.iter().cloned().chain(trace.warnings).collect(),
-        trace: trace.steps,
+        warnings: ready.warnings.iter().chain(&trace.warnings).cloned().collect(),
+        trace: trace.steps.clone(),
         inside,
         ..blank
     })
+}
+
+/// Lets a tuning of one run be watched like the rest of the experiment.
+struct TuneWatch<'a, 'b> {
+    watch: Mutex<&'b mut dyn Watch>,
+    run: Run<'a>,
+}
+
+impl tune::Watch for TuneWatch<'_, '_> {
+    fn units(&self, done: usize, total: usize) {
+        if let Ok(mut watch) = self.watch.lock() {
+            watch.tuning(self.run, done, total);
+        }
+    }
+
+    fn go_on(&self) -> ControlFlow<()> {
+        self.watch.lock().map_or(ControlFlow::Break(()), |mut watch| watch.go_on())
+    }
 }
 
 /// Remembers everything and passes steps on.
@@ -290,23 +371,6 @@ impl Observer for RunObserver<'_, '_> {
 
     fn warn(&mut self, warning: &str) {
         self.trace.warn(warning);
-    }
-}
-
-/// Wall and CPU time together.
-pub(crate) struct Clock {
-    wall: Instant,
-    cpu: Option<ProcessTime>,
-}
-
-impl Clock {
-    pub(crate) fn start() -> Self {
-        Clock { wall: Instant::now(), cpu: ProcessTime::try_now().ok() }
-    }
-
-    pub(crate) fn stop(&self) -> (f64, f64) {
-        let cpu = self.cpu.and_then(|start| Some(ProcessTime::try_now().ok()?.duration_since(start).as_secs_f64()));
-        (self.wall.elapsed().as_secs_f64(), cpu.unwrap_or(0.0))
     }
 }
 

@@ -150,6 +150,34 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Two features that name the sample, and these labels.
+#[cfg(test)]
+pub(crate) fn test_data(labels: &[String]) -> LabData {
+    let raw = RawData {
+        x: Mat::from_fn(2, labels.len(), |i, j| (i + j) as f64),
+        labels: Some(labels.to_vec()),
+        is_train: None,
+        image_shape: None,
+        names: None,
+    };
+    LabData::new("toy", digest_raw(&raw), raw).unwrap()
+}
+
+/// Gaussian classes for tests.
+#[cfg(test)]
+pub(crate) fn synthetic(n_classes: usize, per_class: usize, n_features: usize, seed: u64) -> LabData {
+    let data = atomlearn::synth::blobs(n_classes, per_class, n_features, seed);
+    let names = data.classes().to_vec();
+    let raw = RawData {
+        x: data.x().to_owned(),
+        labels: Some(data.targets().into_iter().map(|c| names[c].clone()).collect()),
+        is_train: None,
+        image_shape: None,
+        names: None,
+    };
+    LabData::new("toy", "0".repeat(64), raw).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ mod atoms;
 mod probe;
 
 pub use atoms::{atom_graph, atoms};
-pub use probe::Probe;
+pub use probe::{Probe, complete};
 
 use crate::record::Record;
 use base64::Engine;

@@ -6,14 +6,27 @@
 //!
 //! Nothing here prints; a front end watches through [`compare::Watch`].
 
+pub mod cells;
 pub mod compare;
 pub mod confusion;
 pub mod data;
+pub mod folds;
+pub mod grid;
 pub mod inside;
+pub mod lines;
+pub mod params_file;
+pub mod prepared;
 pub mod provenance;
+pub mod ranks;
+pub mod recipe;
 pub mod record;
 pub mod report;
+pub mod reproduce;
+mod reproduce_table;
 pub mod results;
 pub mod splits;
 pub mod statistics;
+pub mod sweep;
 pub mod tables;
+pub mod tune;
+pub mod tune_table;

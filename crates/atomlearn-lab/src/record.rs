@@ -2,13 +2,14 @@
 
 use crate::confusion::accuracy;
 use crate::data::{DataInfo, digest_text};
+use crate::grid::Axis;
 use crate::inside::{self, Inside};
 use crate::provenance::Provenance;
+use crate::{lines, tune};
+use atomlearn::Result;
 use atomlearn::observe::TraceStep;
 use atomlearn::registry::Values;
-use atomlearn::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::Path;
 
 /// Schema of a record.
@@ -36,6 +37,31 @@ pub struct RuleOutcome {
     pub accuracy: f64,
     /// Predicted class of every test sample.
     pub predictions: Vec<usize>,
+}
+
+/// How the parameters of a run were chosen within its training part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What was tried.
+    pub grid: Vec<Axis>,
+    /// Number of folds.
+    pub folds: usize,
+    /// Seed of the folds.
+    pub seed: u64,
+    /// The chosen values.
+    pub chosen: Values,
+    /// Share of right validation samples with them.
+    pub accuracy: f64,
+    /// Its standard error over folds.
+    pub std_error: f64,
+    /// Points of the grid.
+    pub points: usize,
+    /// Points that failed.
+    pub failed: usize,
+    /// Wall time of the choice.
+    pub seconds: f64,
+    /// CPU time of the choice, all threads.
+    pub cpu_seconds: f64,
 }
 
 /// One method trained and tested on one split.
@@ -90,55 +116,65 @@ pub struct Record {
     pub inside: Option<Inside>,
     /// Version, machine and time.
     pub provenance: Provenance,
+    /// How the parameters were chosen, where they were tuned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Choice>,
+    /// The parameter whose effect is studied, in a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<String>,
+}
+
+#[cfg(test)]
+impl Record {
+    /// What must not depend on when and how fast something was run.
+    pub(crate) fn without_times(mut self) -> Self {
+        let times = [
+            &mut self.prep_seconds,
+            &mut self.prep_cpu_seconds,
+            &mut self.train_seconds,
+            &mut self.train_cpu_seconds,
+            &mut self.test_seconds,
+            &mut self.test_cpu_seconds,
+        ];
+        times.into_iter().for_each(|time| *time = 0.0);
+        if let Some(choice) = &mut self.tuned {
+            (choice.seconds, choice.cpu_seconds) = (0.0, 0.0);
+        }
+        self.provenance.time.clear();
+        self
+    }
 }
 
 /// Digest of method, parameters, preprocessing, split and data: equal keys mean equal results.
-pub fn key(method: &str, params: &Values, prep: &str, split_sha256: &str, data_sha256: &str) -> String {
+///
+/// A tuned method is determined by its grid and folds in place of the parameters that they choose.
+pub fn key(
+    method: &str,
+    params: &Values,
+    tune: Option<&tune::Spec>,
+    prep: &str,
+    split_sha256: &str,
+    data_sha256: &str,
+) -> String {
+    let tune = tune.map_or(String::new(), |spec| format!("\n{spec:?}"));
+    digest_text(&format!("{method}\n{}\n{prep}\n{split_sha256}\n{data_sha256}{tune}", sorted_text(params)))
+}
+
+/// Parameters in order of their names.
+pub(crate) fn sorted_text(params: &Values) -> String {
     let mut sorted: Vec<(&String, String)> = params.iter().map(|(name, value)| (name, value.to_string())).collect();
     sorted.sort();
-    digest_text(&format!("{method}\n{sorted:?}\n{prep}\n{split_sha256}\n{data_sha256}"))
+    format!("{sorted:?}")
 }
 
 /// Appends one record as one line.
 pub fn append(path: &Path, record: &Record) -> Result<()> {
-    let line = serde_json::to_string(record).map_err(|e| Error::format(path, e.to_string()))? + "\n";
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
-    file.write_all(line.as_bytes()).map_err(Error::io(path))
+    lines::append(path, record)
 }
 
-/// Reads a file of records. A last line that was cut short, as by a crash, is left out; any other is an error.
-///
-/// Where a key occurs more than once, the last record counts.
+/// Reads a file of records; see [`lines::read`].
 pub fn read(path: &Path) -> Result<Vec<Record>> {
-    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-    let whole = text.ends_with('\n') || text.is_empty();
-    let lines: Vec<&str> = text.lines().collect();
-    let mut records: Vec<Record> = Vec::new();
-    for (i, line) in lines.iter().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let bad = |why: String| Error::format(path, format!("line {}: {why}", i + 1));
-        let record: Record = match serde_json::from_str(line) {
-            Ok(record) => record,
-            Err(_) if i + 1 == lines.len() && !whole => break,
-            Err(e) => return Err(bad(format!("not a record ({e})"))),
-        };
-        check(&record).map_err(bad)?;
-        records.retain(|other| other.key != record.key);
-        records.push(record);
-    }
-    Ok(records)
-}
-
-/// Makes a records file end after its last whole line, so that more can be appended.
-pub fn mend(path: &Path) -> Result<()> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
-    let end = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |place| place + 1);
-    if end < bytes.len() {
-        atomlearn::file::write_atomically(path, &bytes[..end])?;
-    }
-    Ok(())
+    lines::read(path, |record: &Record| check(record).map(|()| record.key.clone()))
 }
 
 /// Beyond these a page makes no sense, and its confusion matrices would fill the memory.

@@ -46,9 +46,11 @@ pub struct Content<'a> {
     pub ranks: Option<&'a RankSummary>,
 }
 
-/// The page for these records alone.
+/// The page for these records: comparisons, sweeps and, where they cover several data sets, ranks.
 pub fn page(records: &[Record]) -> Result<String> {
-    page_of(Content { records, ..Content::default() })
+    let sweeps: Vec<Sensitivity> = crate::sweep::sweeps(records).iter().map(Sensitivity::from).collect();
+    let ranks = crate::ranks::of_records(records).ok().map(|ranking| RankSummary::from(&ranking));
+    page_of(Content { records, sweeps: &sweeps, ranks: ranks.as_ref() })
 }
 
 /// The page for this content.

@@ -2,6 +2,7 @@
 
 use crate::confusion::Confusion;
 use crate::data::DataInfo;
+use crate::grid::Axis;
 use crate::provenance::Provenance;
 use crate::record::{Protocol, Record};
 use crate::statistics::{corrected_resampled_t, interval95, mcnemar, mean, std};
@@ -42,8 +43,14 @@ pub struct MethodResult {
     pub rule: String,
     /// True if this is the rule that the parameters choose.
     pub in_use: bool,
-    /// All parameters.
+    /// All parameters, except those that were tuned.
     pub params: Values,
+    /// The values chosen on each split, for a tuned method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Vec<Values>>,
+    /// Wall time of choosing them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tune_seconds: Option<Vec<f64>>,
     /// Accuracy on each split.
     pub accuracy: Vec<f64>,
     /// Its mean.
@@ -109,7 +116,8 @@ pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
 
 /// The records of every set of data, preprocessing and training size, in order of appearance.
 ///
-/// Records of a shorter and of a longer experiment on the same data thus count as one.
+/// Records of a shorter and of a longer experiment on the same data thus count as one. Those of sweeps are left out: see
+/// [`crate::sweep::sweeps`].
 pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
     let kind = |record: &Record| {
         let protocol = &record.protocol;
@@ -117,7 +125,7 @@ pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
     };
     let same = |a: &Record, b: &Record| kind(a) == kind(b);
     let mut groups: Vec<Vec<&Record>> = Vec::new();
-    for record in records {
+    for record in records.iter().filter(|record| record.sweep.is_none()) {
         match groups.iter_mut().find(|group| same(group[0], record)) {
             Some(group) => group.push(record),
             None => groups.push(vec![record]),
@@ -130,7 +138,7 @@ pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
 pub fn series<'a>(records: &[&'a Record]) -> Vec<Vec<&'a Record>> {
     let mut series: Vec<Vec<&Record>> = Vec::new();
     for &record in records {
-        let same = |other: &Record| other.method == record.method && other.params == record.params;
+        let same = |other: &Record| other.method == record.method && given(other) == given(record);
         match series.iter_mut().find(|series| same(series[0])) {
             Some(series) => series.push(record),
             None => series.push(vec![record]),
@@ -173,6 +181,14 @@ pub fn comparison(records: &[&Record]) -> Comparison {
     }
 }
 
+/// What was set rather than chosen: the parameters, or those that were not tuned and the grid of those that were.
+fn given(record: &Record) -> (Values, Option<&[Axis]>) {
+    let Some(choice) = &record.tuned else { return (record.params.clone(), None) };
+    let mut params = record.params.clone();
+    params.retain(|name, _| !choice.grid.iter().any(|axis| axis.name == *name));
+    (params, Some(&choice.grid))
+}
+
 fn result(series: &[&Record], r: usize) -> MethodResult {
     let first = series[0];
     let rule = &first.rules[r].rule;
@@ -186,7 +202,9 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         method: first.method.clone(),
         rule: rule.clone(),
         in_use: *rule == first.rule,
-        params: first.params.clone(),
+        params: given(first).0,
+        tuned: series.iter().map(|record| Some(record.tuned.as_ref()?.chosen.clone())).collect(),
+        tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
         mean: mean(&accuracy),
         std: std(&accuracy),
         ci95: interval95(&accuracy),
@@ -242,7 +260,8 @@ fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult)) -> 
     })
 }
 
-fn warnings(records: &[&Record]) -> Vec<Warning> {
+/// Every warning once, with the splits it was given on.
+pub fn warnings(records: &[&Record]) -> Vec<Warning> {
     let mut all: Vec<Warning> = Vec::new();
     for record in records {
         for text in &record.warnings {

@@ -92,7 +92,7 @@ fn draw(by_class: &[Vec<usize>], train_per_class: usize, seed: u64, repeat: u64)
 }
 
 /// A number below `n`, each equally likely. Written out so that splits stay the same whatever a library changes.
-fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
+pub(crate) fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
     let n = n as u64;
     let whole = u64::MAX - u64::MAX % n;
     loop {
@@ -180,19 +180,10 @@ fn checked(splits: Vec<Split>, data: &LabData, origin: &str) -> Result<Splits> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::digest_raw;
-    use atomlearn::Mat;
-    use atomlearn::io::RawData;
+    use crate::data::test_data;
 
     fn data(labels: &[&str]) -> LabData {
-        let raw = RawData {
-            x: Mat::from_fn(2, labels.len(), |i, j| (i + j) as f64),
-            labels: Some(labels.iter().map(|s| s.to_string()).collect()),
-            is_train: None,
-            image_shape: None,
-            names: None,
-        };
-        LabData::new("toy", digest_raw(&raw), raw).unwrap()
+        test_data(&labels.iter().map(|s| s.to_string()).collect::<Vec<_>>())
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A comparison as a table: for the terminal, in Markdown, CSV and LaTeX.
 
+use crate::cells::tex;
 use crate::results::{Comparison, MethodResult};
 use crate::statistics::mean;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
@@ -101,8 +102,10 @@ pub fn caption(comparison: &Comparison) -> String {
         protocol.train_per_class.map_or("given training samples".into(), |n| format!("{n} training samples per class"));
     let splits = if protocol.repeats == 1 { "1 split".into() } else { format!("{} splits", protocol.repeats) };
     let seed = protocol.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    let tuned = comparison.results.iter().any(|result| result.tuned.is_some());
+    let tuned = if tuned { "; parameters tuned within each training part" } else { "" };
     format!(
-        "{}: {} samples, {} features, {} classes; {per_class}, {splits}{seed}; preprocessing {}",
+        "{}: {} samples, {} features, {} classes; {per_class}, {splits}{seed}; preprocessing {}{tuned}",
         data.path, data.samples, data.features, data.classes, protocol.prep
     )
 }
@@ -142,7 +145,7 @@ pub fn csv(comparison: &Comparison) -> String {
 
 /// A LaTeX table for the `booktabs` package, best in bold.
 pub fn latex(comparison: &Comparison) -> String {
-    let mut text = format!("% {}\n", caption(comparison));
+    let mut text = format!("% {}\n", caption(comparison).replace(char::is_control, " "));
     text += "\\begin{tabular}{llrrr}\n\\toprule\n";
     text += "Method & Rule & Accuracy (\\%) & Train (s) & Test (s) \\\\\n\\midrule\n";
     for line in lines(comparison, " \\pm ") {
@@ -152,10 +155,6 @@ pub fn latex(comparison: &Comparison) -> String {
         let _ = writeln!(text, "{} \\\\", cells.join(" & "));
     }
     text + "\\bottomrule\n\\end{tabular}\n"
-}
-
-fn tex(text: &str) -> String {
-    text.replace('_', "\\_").replace('&', "\\&").replace('%', "\\%")
 }
 
 /// The tests against the best result, one line each; empty if there are none.

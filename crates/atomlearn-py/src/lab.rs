@@ -45,7 +45,7 @@ pub fn compare(
     let entry = |(key, params): (String, String)| -> PyResult<Entry> {
         let method = registry::method(&key).map_err(to_python)?;
         let params: Values = serde_json::from_str(&params).map_err(bad_json)?;
-        Ok(Entry { method, params: method.complete(&params).map_err(to_python)? })
+        Ok(Entry::new(method, method.complete(&params).map_err(to_python)?))
     };
     let entries: Vec<Entry> = methods.into_iter().map(entry).collect::<PyResult<_>>()?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;

@@ -7,6 +7,7 @@ use crate::svm::Svm;
 use crate::{Blocks, Dataset, Error, Observer, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
+use std::any::Any;
 use std::collections::HashMap;
 
 /// Samples scored together; fixed, so that results never depend on the number of threads.
@@ -20,6 +21,15 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// Name in the registry, on the command line and in model files.
     const KEY: &'static str;
 
+    /// Parameters that act after the last iteration only: one training serves all their values, see [`Fit::redecide`].
+    const DECISION: &'static [&'static str] = &[];
+
+    /// Those of [`Fit::DECISION`] that combine ready terms of the scores, see [`Fit::readout`].
+    const READOUT: &'static [&'static str] = &[];
+
+    /// Parameters that act within iterations only: the model after none of them is the same for all their values.
+    const ITERATION: &'static [&'static str] = &[];
+
     /// Checks the parameters against the data; each parameter's own domain is checked before.
     fn validate(&self, train: &Dataset) -> Result<()> {
         let _ = train;
@@ -32,6 +42,20 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// Rebuilds a model from what [`Classifier::parts`] gave; the parts may come from a hostile file.
     fn restore(&self, parts: Parts) -> Result<Self::Model>;
 
+    /// What training with these parameters would have given, up to rounding, from a `model` that was trained on `train`
+    /// with parameters that differ from these in [`Fit::DECISION`] at most.
+    fn redecide(&self, model: &Self::Model, train: &Dataset) -> Result<Self::Model> {
+        let _ = train;
+        let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));
+        self.restore(Parts::new(model.classes().to_vec(), parts.collect()))
+    }
+
+    /// Scores of the rule in use from [`Classifier::score_terms_block`] of a model whose parameters differ from these in
+    /// [`Fit::READOUT`] at most.
+    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
+        terms[0].clone()
+    }
+
     /// Checks everything, then learns.
     fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model> {
         params::check(self)?;
@@ -41,7 +65,7 @@ pub trait Fit: Params + Send + Sync + 'static {
 }
 
 /// A learned model: immutable, and usable from many threads at once.
-pub trait Classifier: Send + Sync {
+pub trait Classifier: Any + Send + Sync {
     /// Number of features a sample must have.
     fn n_features(&self) -> usize;
 
@@ -66,6 +90,11 @@ pub trait Classifier: Send + Sync {
     fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         let in_use = self.rules().iter().position(|&rule| rule == self.rule()).unwrap_or(0);
         self.score_rules_block(x).swap_remove(in_use)
+    }
+
+    /// What [`Fit::readout`] makes scores of the rule in use from; each classes x samples.
+    fn score_terms_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        vec![self.score_block(x)]
     }
 
     /// Codes (atoms x samples), for methods that have them.
@@ -98,6 +127,14 @@ pub trait Classifier: Send + Sync {
         let join =
             |(r, &rule): (usize, &&'static str)| (rule, join_blocks(self.classes().len(), x.ncols(), &blocks, r));
         Ok(self.rules().iter().enumerate().map(join).collect())
+    }
+
+    /// Like [`Classifier::scores`], for the terms of the scores.
+    fn score_terms(&self, x: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
+        check_input(self.n_features(), x)?;
+        let blocks = in_blocks(x, |block| self.score_terms_block(block));
+        let n_terms = blocks.first().map_or(1, Vec::len);
+        Ok((0..n_terms).map(|t| join_blocks(self.classes().len(), x.ncols(), &blocks, t)).collect())
     }
 
     /// The class of every sample, as an index into [`Classifier::classes`].

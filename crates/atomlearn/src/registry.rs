@@ -1,8 +1,9 @@
 //! All methods, one row each: feeds command line, Python, documentation, tuning and the conformance tests.
 
 use crate::params::{self, ParamInfo};
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, methods};
+use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, methods};
 use serde_json::{Map, Value, json};
+use std::any::Any;
 
 /// Parameter values by name.
 pub type Values = Map<String, Value>;
@@ -28,13 +29,23 @@ pub struct Method {
     pub paper: &'static str,
     /// Named parameter sets; the first, if any, is the defaults.
     pub presets: &'static [Preset],
+    /// Parameters that act after the last iteration only.
+    pub decision: &'static [&'static str],
+    /// Those of them that combine ready terms of the scores.
+    pub readout: &'static [&'static str],
+    /// Parameters that act within iterations only.
+    pub iteration: &'static [&'static str],
     describe: fn() -> Vec<ParamInfo>,
     complete: fn(&Values) -> Result<Values>,
     fit: FitFn,
     restore: fn(&Values, Parts) -> Result<Box<dyn Classifier>>,
+    redecide: RedecideFn,
+    read_out: ReadOutFn,
 }
 
 type FitFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+type ReadOutFn = fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>;
+type RedecideFn = fn(&Values, &dyn Classifier, &Dataset) -> Result<Box<dyn Classifier>>;
 
 impl Method {
     const fn of<M: Fit>(title: &'static str, paper: &'static str, presets: &'static [Preset]) -> Self {
@@ -43,10 +54,20 @@ impl Method {
             title,
             paper,
             presets,
+            decision: M::DECISION,
+            readout: M::READOUT,
+            iteration: M::ITERATION,
             describe: M::describe,
             complete: |values| Ok(params::to_map(&params::from_map::<M>(values)?)),
             fit: |values, train, watch| Ok(Box::new(params::from_map::<M>(values)?.fit(train, watch)?)),
             restore: |values, parts| Ok(Box::new(params::from_map::<M>(values)?.restore(parts)?)),
+            redecide: |values, model, train| {
+                let model: &dyn Any = model;
+                let model = model.downcast_ref::<M::Model>();
+                let model = model.ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))?;
+                Ok(Box::new(params::from_map::<M>(values)?.redecide(model, train)?))
+            },
+            read_out: |values, terms| Ok(params::from_map::<M>(values)?.readout(terms)),
         }
     }
 
@@ -111,6 +132,17 @@ impl Method {
     /// Rebuilds a model from its parts.
     pub fn restore(&self, values: &Values, parts: Parts) -> Result<Box<dyn Classifier>> {
         (self.restore)(values, parts)
+    }
+
+    /// What training with these values would have given, from a model trained on the same data with values that differ
+    /// in decision parameters only.
+    pub fn redecide(&self, values: &Values, model: &dyn Classifier, train: &Dataset) -> Result<Box<dyn Classifier>> {
+        (self.redecide)(&self.complete(values)?, model, train)
+    }
+
+    /// Scores from the [terms](Classifier::score_terms) of a model whose values differ in readout parameters only.
+    pub fn read_out(&self, values: &Values, terms: &[Mat<f64>]) -> Result<Mat<f64>> {
+        (self.read_out)(values, terms)
     }
 }
 

@@ -82,6 +82,11 @@ impl RidgeResiduals {
         RidgeResiduals { blocks: blocks.clone(), stacked }
     }
 
+    /// Atoms of each class.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
     /// The code map `P`, atoms x features.
     pub fn map(&self) -> MatRef<'_, f64> {
         self.stacked.subrows(0, self.blocks.total())

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use atomlearn::observe::Trace;
-use atomlearn::params::Domain;
+use atomlearn::params::{Domain, ParamInfo};
 use atomlearn::registry::{METHODS, Method, Values};
 use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, Observer, Parts, Step, synth};
 use serde_json::Value;
@@ -257,6 +257,96 @@ fn degenerate_data_gives_a_finite_model_or_a_clear_error() {
                 Err(Error::Data(_) | Error::Param { .. } | Error::Numeric { .. }) => {}
                 Err(other) => panic!("{} on {name}: {other}", method.key),
             }
+        }
+    }
+}
+
+/// Parts and scores, to the bit.
+fn bits(model: &dyn Classifier, x: MatRef<'_, f64>) -> (Vec<Mat<f64>>, Mat<f64>) {
+    (model.parts().into_iter().map(|(_, part)| part.to_owned()).collect(), model.scores(x).unwrap())
+}
+
+#[test]
+fn every_step_of_a_long_run_is_the_model_of_a_shorter_one() {
+    struct Keep(Vec<(usize, Box<dyn Classifier>)>);
+    impl Observer for Keep {
+        fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+            self.0.extend(step.model.map(|model| (step.iter, model().unwrap())));
+            ControlFlow::Continue(())
+        }
+    }
+    let (train, test) = problem();
+    for method in METHODS.iter().filter(|method| method.params().iter().any(|info| info.name == "max_iter")) {
+        let with = |max_iter: usize| Values::from_iter([("max_iter".to_string(), Value::from(max_iter))]);
+        let mut kept = Keep(Vec::new());
+        let last = method.fit(&with(5), &train, &mut kept).unwrap();
+        assert!(!kept.0.is_empty(), "{} offers no models", method.key);
+        for (iter, model) in &kept.0 {
+            let short = method.fit(&with(*iter), &train, &mut ()).unwrap();
+            assert!(bits(model.as_ref(), test.x()) == bits(short.as_ref(), test.x()), "{} after {iter}", method.key);
+        }
+        let final_step = kept.0.last().unwrap().1.as_ref();
+        assert!(bits(final_step, test.x()) == bits(last.as_ref(), test.x()), "{}", method.key);
+    }
+}
+
+/// Other values of a parameter: its grid, or what its domain offers.
+fn alternatives(info: &ParamInfo) -> Vec<Value> {
+    match info.domain {
+        _ if !info.grid.is_empty() => info.grid.clone(),
+        Domain::OneOf(words) => words.iter().map(|&word| Value::from(word)).collect(),
+        Domain::Flag => vec![true.into(), false.into()],
+        _ => info.default.as_f64().map(|v| Value::from(3.0 * v)).into_iter().collect(),
+    }
+}
+
+/// The same decisions, from scores that are the same up to rounding.
+fn near(a: &dyn Classifier, b: &dyn Classifier, x: MatRef<'_, f64>) -> bool {
+    let (scores, others) = (a.scores(x).unwrap(), b.scores(x).unwrap());
+    let close = |(s, o): (&f64, &f64)| s == o || (s - o).abs() < 1e-9 * (1.0 + o.abs());
+    let mut columns = scores.col_iter().zip(others.col_iter());
+    a.predict(x).unwrap() == b.predict(x).unwrap() && columns.all(|(s, o)| s.iter().zip(o.iter()).all(close))
+}
+
+#[test]
+fn one_training_serves_every_value_of_decision_parameters() {
+    let (train, test) = problem();
+    for method in METHODS {
+        let known = method.params();
+        let trained = method.fit(&Values::new(), &train, &mut ()).unwrap();
+        let terms = trained.score_terms(test.x()).unwrap();
+        assert!(method.readout.iter().all(|name| method.decision.contains(name)), "{}", method.key);
+        for name in method.decision {
+            let info = known.iter().find(|info| info.name == *name).unwrap_or_else(|| panic!("{name}"));
+            for value in alternatives(info) {
+                let values = Values::from_iter([(name.to_string(), value.clone())]);
+                let expected = method.fit(&values, &train, &mut ()).unwrap();
+                let decided = method.redecide(&values, trained.as_ref(), &train).unwrap();
+                let what = format!("{}.{name} = {value}", method.key);
+                assert!(near(decided.as_ref(), expected.as_ref(), test.x()), "{what}");
+                // Decided again from there, as tuning does.
+                let again = method.redecide(&Values::new(), decided.as_ref(), &train).unwrap();
+                assert!(near(again.as_ref(), trained.as_ref(), test.x()), "{what} and back");
+                if method.readout.contains(name) {
+                    let all = method.complete(&values).unwrap();
+                    assert!(method.read_out(&all, &terms).unwrap() == expected.scores(test.x()).unwrap(), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn parameters_of_iterations_do_not_touch_the_start() {
+    let (train, test) = problem();
+    for method in METHODS {
+        for name in method.iteration {
+            let info = method.params().into_iter().find(|info| info.name == *name).unwrap_or_else(|| panic!("{name}"));
+            let start = |value: &Value| {
+                let values = [("max_iter".to_string(), Value::from(0)), (name.to_string(), value.clone())];
+                bits(method.fit(&Values::from_iter(values), &train, &mut ()).unwrap().as_ref(), test.x())
+            };
+            assert!(info.grid.iter().all(|value| start(value) == start(&info.default)), "{}.{name}", method.key);
         }
     }
 }

@@ -1,17 +1,16 @@
 //! `atomlearn compare`: several methods on the same splits.
 
-use crate::args::{DataArgs, at_least_one};
+use crate::args::{DataArgs, SplitArgs, at_least_one};
 use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
 use crate::progress::CompareWatch;
-use crate::settings;
+use crate::settings::{self, Own, TuneFlags};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::compare::Plan;
-use atomlearn_lab::data::LabData;
 use atomlearn_lab::record::{self, Record};
-use atomlearn_lab::results::{Comparison, comparisons};
-use atomlearn_lab::splits::{self, Splits};
+use atomlearn_lab::results::{Comparison, comparisons, warnings};
+use atomlearn_lab::splits;
 use atomlearn_lab::{report, tables};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -23,9 +22,11 @@ Examples:
   atomlearn compare faces.mat --methods all --splits splits.json --prep pca:300,unit --json
   atomlearn compare faces.mat --methods all --train-per-class 20 --records runs.jsonl --resume
   atomlearn compare faces.mat --methods all --train-per-class 20 --format latex
+  atomlearn compare faces.mat --methods lcdl-sv,crc --train-per-class 20 --tune --grid crc.kappa=0.01,0.1
 
 Without --train-per-class and --splits, the split that DATA carries (`is_train`) is used.
-A stopped comparison goes on where it was with --records FILE --resume.";
+A stopped comparison goes on where it was with --records FILE --resume. With --tune, parameters are
+chosen anew on every split by cross-validation that never sees the test part; --set fixes one.";
 
 /// Compare methods on the same splits: accuracy, spread, 95 % interval, tests, times
 #[derive(clap::Args)]
@@ -36,24 +37,29 @@ pub struct Args {
     /// Methods, a comma list, or `all`
     #[arg(long, value_name = "KEYS", value_delimiter = ',', required = true)]
     methods: Vec<String>,
-    /// Training samples drawn from every class; all others test
-    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
-    train_per_class: Option<usize>,
-    /// How many splits to draw
-    #[arg(long, value_name = "R", value_parser = at_least_one, default_value = "5", conflicts_with = "splits")]
-    repeats: usize,
-    /// Seed of the splits
-    #[arg(long, value_name = "S", default_value = "0", conflicts_with = "splits")]
-    seed: u64,
+    #[command(flatten)]
+    splitting: SplitArgs,
     /// Preprocessing, a comma list applied in order and fitted on training data only [default: unit]
     #[arg(long, value_name = "SPEC")]
     prep: Option<String>,
     /// Set a parameter of a method; KEY. may be left out if there is only one
     #[arg(long, value_name = "KEY.NAME=VALUE")]
     set: Vec<String>,
-    /// Use the splits of this file
-    #[arg(long, value_name = "FILE")]
-    splits: Option<PathBuf>,
+    /// Take parameters of a method from a TOML file, as `tune -o` writes it; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "tune")]
+    params: Vec<PathBuf>,
+    /// Choose the parameters of every method by cross-validation within each training part
+    #[arg(long)]
+    tune: bool,
+    /// With --tune: values to try for a parameter; KEY. may be left out if there is only one method
+    #[arg(long, value_name = "KEY.NAME=V1,V2,...", requires = "tune")]
+    grid: Vec<String>,
+    /// With --tune: number of folds
+    #[arg(long, value_name = "K", value_parser = at_least_one, default_value = "5")]
+    folds: usize,
+    /// With --tune: take the simplest point within one standard error of the best
+    #[arg(long, requires = "tune")]
+    one_se: bool,
     /// Write the splits to this file
     #[arg(long, value_name = "FILE")]
     save_splits: Option<PathBuf>,
@@ -75,7 +81,7 @@ pub struct Args {
 
 /// How to print the table.
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+pub enum Format {
     /// A table with tests
     Terminal,
     /// A Markdown table
@@ -88,14 +94,16 @@ enum Format {
 
 /// Runs the comparison and prints it.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let entries = settings::entries(&args.methods, &args.set)?;
+    let flags = TuneFlags { folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
+    let own = Own { set: &args.set, grid: &args.grid };
+    let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
     let prep = settings::prep(args.prep.as_deref())?;
     for path in [&args.save_splits, &args.records, &args.report].into_iter().flatten() {
         check_output(path)?;
     }
-    let known = known_records(args)?;
+    let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
     let data = args.reading.read_labelled(&args.data)?;
-    let splits = choose_splits(args, &data)?;
+    let splits = args.splitting.choose(&data)?;
     if let Some(path) = &args.save_splits {
         splits::write(path, &splits, &data)?;
     }
@@ -131,12 +139,17 @@ pub fn run_plan(
     watch.finish();
     drop(watch);
     let records = records?;
-    for warning in first(&records)?.warnings {
+    warn(&records, console);
+    Ok(records)
+}
+
+/// Passes on what trainings warned about, each warning once.
+pub fn warn(records: &[Record], console: &Console) {
+    for warning in warnings(&records.iter().collect::<Vec<_>>()) {
         let times =
             if warning.splits.len() > 1 { format!(" (on {} splits)", warning.splits.len()) } else { String::new() };
         console.warn(&format!("{}: {}{times}", warning.method, warning.text));
     }
-    Ok(records)
 }
 
 /// Table, tests and how to read them.
@@ -155,28 +168,4 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
 /// The comparison that the records of one plan make.
 pub fn first(records: &[Record]) -> Result<Comparison, Failure> {
     comparisons(records).into_iter().next().ok_or_else(|| Failure::failed("no run was made"))
-}
-
-fn known_records(args: &Args) -> Result<Vec<Record>, Failure> {
-    let Some(path) = args.records.as_ref().filter(|path| path.exists()) else { return Ok(Vec::new()) };
-    if !args.resume {
-        return Err(Failure::usage(format!(
-            "{} exists already; add --resume to go on with it, or name another file",
-            path.display()
-        )));
-    }
-    let records = record::read(path)?;
-    record::mend(path)?;
-    Ok(records)
-}
-
-fn choose_splits(args: &Args, data: &LabData) -> Result<Splits, Failure> {
-    match (&args.splits, args.train_per_class) {
-        (Some(path), _) => Ok(splits::read(path, data)?),
-        (None, Some(n)) => Ok(splits::stratified(data, n, args.repeats, args.seed)?),
-        (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
-        (None, None) => Err(Failure::usage(
-            "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",
-        )),
-    }
 }

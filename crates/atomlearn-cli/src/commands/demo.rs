@@ -4,7 +4,7 @@ use super::compare::{first, print_table, run_plan};
 use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
-use crate::settings;
+use crate::settings::Own;
 use atomlearn::file::write_atomically;
 use atomlearn::io;
 use atomlearn::prep::PrepSpec;
@@ -30,7 +30,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     check_output(&args.report)?;
     let raw = io::digits();
     let data = LabData::new("digits (embedded)", digest_raw(&raw), raw)?;
-    let entries = settings::entries(&["all".to_string()], &[])?;
+    let entries = Own { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None)?;
     let splits = splits::stratified(&data, TRAIN_PER_CLASS, REPEATS, 0)?;
     let plan = Plan { data: &data, splits: &splits, prep: &PrepSpec::default(), entries: &entries };
     console.note(&format!(

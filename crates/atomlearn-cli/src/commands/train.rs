@@ -7,11 +7,11 @@ use crate::failure::Failure;
 use crate::progress::{Checkpoint, TrainWatch};
 use crate::settings;
 use atomlearn::observe::Trace;
-use atomlearn::registry::{self, Values};
+use atomlearn::registry::Values;
 use atomlearn::{Error, Model};
 use atomlearn_lab::data::LabData;
-use atomlearn_lab::provenance;
 use atomlearn_lab::tables::seconds;
+use atomlearn_lab::{params_file, provenance};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
+  atomlearn train faces.mat --params best.toml -o faces.model
   atomlearn train table.csv --y species --method linear-svm -o species.model
 
 Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
@@ -31,11 +32,14 @@ pub struct Args {
     /// Data file (.mat .npz .npy .csv .tsv .parquet .libsvm) or folder of images; `-` is CSV from stdin
     data: PathBuf,
     /// Method; `atomlearn methods` lists them
-    #[arg(long, short, value_name = "KEY")]
-    method: String,
+    #[arg(long, short, value_name = "KEY", required_unless_present = "params")]
+    method: Option<String>,
     /// Set a parameter; `atomlearn methods KEY` lists them
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Take method, parameters and preprocessing from a TOML file, as `tune -o` writes it; other flags go first
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
     /// Preprocessing, a comma list applied in order [default: unit]
     #[arg(long, value_name = "SPEC")]
     prep: Option<String>,
@@ -51,9 +55,11 @@ pub struct Args {
 
 /// Trains and saves.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let method = registry::method(&args.method)?;
-    let params = settings::params(method, &args.set)?;
-    let prep = settings::prep(args.prep.as_deref())?;
+    let file = args.params.as_deref().map(params_file::read).transpose()?;
+    let method = settings::method(args.method.as_deref(), file.as_ref())?;
+    let prep_text = args.prep.clone().or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
+    let prep = settings::prep(prep_text.as_deref())?;
+    let params = settings::params(method, &args.set, file)?;
     if args.output == Path::new("-") {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
     }

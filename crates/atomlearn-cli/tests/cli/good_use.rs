@@ -7,12 +7,24 @@ use serde_json::Value;
 fn help_names_every_command_and_gives_examples() {
     let place = Place::new();
     let help = place.ok("--help");
-    for word in
-        ["demo", "methods", "inspect", "train", "predict", "evaluate", "compare", "report", "completions", "Examples:"]
-    {
+    for word in [
+        "demo",
+        "methods",
+        "inspect",
+        "train",
+        "predict",
+        "evaluate",
+        "compare",
+        "tune",
+        "sweep",
+        "reproduce",
+        "report",
+        "Examples:",
+    ] {
         assert!(help.contains(word), "{word}");
     }
-    for command in ["demo", "methods", "inspect", "train", "predict", "evaluate", "compare", "report", "completions"] {
+    let commands = ["tune", "sweep", "reproduce", "rank", "demo", "methods", "inspect", "train", "predict", "evaluate"];
+    for command in commands.into_iter().chain(["compare", "report", "completions"]) {
         assert!(place.ok(&format!("{command} --help")).contains("Example"), "{command}");
     }
     assert!(place.ok("completions bash").contains("atomlearn"));

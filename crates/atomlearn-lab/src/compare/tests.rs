@@ -1,28 +1,17 @@
 use super::*;
+use crate::data::synthetic;
 use crate::results::comparisons;
 use crate::{report, splits, tables};
-use atomlearn::io::RawData;
 use atomlearn::registry::METHODS;
-use atomlearn::synth;
 
 /// Four classes of twelve samples, and every method of the registry.
 fn toy() -> (LabData, Vec<Entry>) {
-    let data = synth::blobs(4, 12, 10, 3);
-    let names = data.classes().to_vec();
-    let raw = RawData {
-        x: data.x().to_owned(),
-        labels: Some(data.targets().into_iter().map(|c| names[c].clone()).collect()),
-        is_train: None,
-        image_shape: None,
-        names: None,
-    };
-    let entries = METHODS.iter().map(|method| Entry { method, params: method.complete(&Values::new()).unwrap() });
-    (LabData::new("toy", "0".repeat(64), raw).unwrap(), entries.collect())
+    let entries = METHODS.iter().map(|method| Entry::new(method, method.complete(&Values::new()).unwrap()));
+    (synthetic(4, 12, 10, 3), entries.collect())
 }
 
-/// What must not depend on when and how often something was run.
-fn essence(records: &[Record]) -> Vec<(String, usize, Vec<RuleOutcome>)> {
-    records.iter().map(|record| (record.key.clone(), record.split, record.rules.clone())).collect()
+fn essence(records: &[Record]) -> Vec<Record> {
+    records.iter().map(|record| record.clone().without_times()).collect()
 }
 
 /// Stops the experiment before its n-th run.
@@ -55,7 +44,7 @@ fn a_stopped_and_resumed_experiment_gives_the_same_records() {
     std::fs::OpenOptions::new().append(true).open(&file).and_then(|mut f| f.write_all(b"{\"schema\": \"ato")).unwrap();
     let known = record::read(&file).unwrap();
     assert_eq!(known.len(), entries.len() + 1);
-    record::mend(&file).unwrap();
+    crate::lines::mend(&file).unwrap();
     let resumed = plan.run(&known, Some(&file), &mut ()).unwrap();
     assert_eq!(essence(&whole), essence(&resumed));
     assert_eq!(essence(&record::read(&file).unwrap()), essence(&whole));
@@ -136,4 +125,68 @@ fn names_from_files_cannot_break_the_page_and_bad_records_are_refused() {
     assert!(refused(|record| record.rules[0].accuracy = 2.0).contains("is not that of its predictions"));
     assert!(refused(|record| record.truth.clear()).contains("make no sense"));
     assert!(refused(|record| record.schema = "x".into()).contains("line 1: schema `x`"));
+}
+
+/// LCDL-SV and CRC, tuned over small grids.
+fn tuned_entries() -> Vec<Entry> {
+    use crate::grid::{Axis, Grid};
+    use serde_json::json;
+    let entry = |key: &str, axes: &[(&str, serde_json::Value)], fixed: &[&str]| {
+        let method = atomlearn::registry::method(key).unwrap();
+        let axis = |(name, values): &(&str, serde_json::Value)| Axis {
+            name: name.to_string(),
+            values: values.as_array().cloned().unwrap(),
+        };
+        let fixed: Vec<String> = fixed.iter().map(|name| name.to_string()).collect();
+        let grid = Grid::new(method, &axes.iter().map(axis).collect::<Vec<_>>(), &fixed).unwrap();
+        let spec = tune::Spec { grid, folds: 3, seed: 5, one_se: false };
+        Entry { tune: Some(spec), ..Entry::new(method, method.complete(&Values::new()).unwrap()) }
+    };
+    let lcdl = [("lambda1", json!([1e-3, 1e-1])), ("max_iter", json!([0, 2])), ("eta2", json!([1.0, 10.0]))];
+    vec![entry("lcdl-sv", &lcdl, &["lambda2", "eta1"]), entry("crc", &[("kappa", json!([1e-3, 10.0]))], &[])]
+}
+
+#[test]
+fn tuned_methods_choose_on_every_training_part_and_resume() {
+    let data = synthetic(4, 12, 6, 9);
+    let splits = splits::stratified(&data, 8, 2, 1).unwrap();
+    let (prep, entries) = ("unit".parse().unwrap(), tuned_entries());
+    let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
+    let whole = plan.run(&[], None, &mut ()).unwrap();
+    for record in &whole {
+        let entry = entries.iter().find(|entry| entry.method.key == record.method).unwrap();
+        let (spec, places) = (entry.tune.as_ref().unwrap(), &splits.splits[record.split].train);
+        let (method, base) = (entry.method, &entry.params);
+        let tuned = Tuning { data: &data, places, prep: &prep, method, base, spec }.run(&[], None, &()).unwrap();
+        let choice = record.tuned.as_ref().unwrap();
+        assert_eq!((&choice.chosen, choice.accuracy), (&tuned.chosen, tuned.best().mean));
+        assert_eq!(record.params, tuned.best().params);
+    }
+    let comparison = comparisons(&whole).remove(0);
+    assert_eq!(comparison.results.len(), 4);
+    for result in &comparison.results {
+        assert_eq!((result.tuned.as_ref().unwrap().len(), result.tune_seconds.as_ref().unwrap().len()), (2, 2));
+        assert!(!result.params.contains_key("eta2") && !result.params.contains_key("kappa"));
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.jsonl");
+    // Stops in the final training of the second split, after its tuning.
+    struct StopInSplit;
+    impl Watch for StopInSplit {
+        fn step(&mut self, run: Run<'_>, _: &Step<'_>) -> ControlFlow<()> {
+            if run.split == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    let error = plan.run(&[], Some(&file), &mut StopInSplit).unwrap_err();
+    assert!(matches!(error.source, Error::Interrupted));
+    let known = record::read(&file).unwrap();
+    assert_eq!(known.len(), 2);
+    let resumed = plan.run(&known, Some(&file), &mut ()).unwrap();
+    assert_eq!(essence(&resumed), essence(&whole));
+    assert_eq!(essence(&record::read(&file).unwrap()), essence(&whole));
+    // Another grid is another experiment.
+    let mut other = entries.clone();
+    other[1].tune.as_mut().unwrap().folds = 4;
+    assert!(Plan { entries: &other, ..plan }.run(&known, None, &mut ()).unwrap()[1].tuned.as_ref().unwrap().folds == 4);
 }

@@ -1,8 +1,8 @@
 //! Test accuracy while training goes on.
 
 use super::Progress;
-use crate::compare::Clock;
 use crate::confusion::accuracy;
+use crate::prepared::Clock;
 use crate::record::RuleOutcome;
 use atomlearn::method::best_class;
 use atomlearn::{MatRef, Step};
@@ -50,14 +50,14 @@ impl<'a> Probe<'a> {
         self.seconds += seconds;
         self.cpu_seconds += cpu_seconds;
     }
+}
 
-    /// Everything that was seen, with what the finished model does where its last iteration was not looked at.
-    pub fn finish(mut self, n_iter: Option<usize>, rules: &[RuleOutcome]) -> Vec<Progress> {
-        if let Some(iter) = n_iter.filter(|iter| self.progress.last().is_none_or(|last| last.iter < *iter)) {
-            self.progress.push(Progress { iter, accuracy: rules.iter().map(|outcome| outcome.accuracy).collect() });
-        }
-        self.progress
+/// Everything that was seen, with what the finished model does where its last iteration was not looked at.
+pub fn complete(mut seen: Vec<Progress>, n_iter: usize, rules: &[RuleOutcome]) -> Vec<Progress> {
+    if seen.last().is_none_or(|last| last.iter < n_iter) {
+        seen.push(Progress { iter: n_iter, accuracy: rules.iter().map(|outcome| outcome.accuracy).collect() });
     }
+    seen
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(iters(seen(SMALL + 1, 20)), [0, 1, 2, 3, 4, 6, 9, 13, 19]);
         assert!(iters(seen(80, 400)).len() < 60);
         let rule = RuleOutcome { rule: "linear".into(), accuracy: 0.5, predictions: Vec::new() };
-        let progress = seen(80, 5).finish(Some(6), &[rule]);
+        let progress = complete(seen(80, 5).progress, 6, &[rule]);
         assert_eq!(progress.last(), Some(&Progress { iter: 6, accuracy: vec![0.5] }));
     }
 }

@@ -1,6 +1,8 @@
 //! The critical-difference diagram: average ranks over data sets, and who cannot be told apart.
 
 use super::axes::{Axis, Tick, clipped, tenth};
+use crate::ranks::{ALPHA, Ranking};
+use crate::tables::p_value;
 use serde::Serialize;
 
 /// Ranks of methods over several data sets.
@@ -18,6 +20,24 @@ pub struct RankSummary {
     pub data_sets: usize,
     /// What was tested and how, in a sentence; also whether there were too few data sets to conclude.
     pub note: String,
+}
+
+impl From<&Ranking> for RankSummary {
+    fn from(ranking: &Ranking) -> Self {
+        let friedman = format!(
+            "Friedman's test: p {}. Methods joined by a bar differ by less than the critical difference of Nemenyi's test at {} %.",
+            p_value(ranking.friedman.p),
+            100.0 * ALPHA
+        );
+        RankSummary {
+            names: ranking.methods.clone(),
+            ranks: ranking.average_ranks.clone(),
+            groups: ranking.groups.clone(),
+            critical_difference: Some(ranking.critical_difference),
+            data_sets: ranking.data_sets.len(),
+            note: [friedman].iter().chain(&ranking.cautions).cloned().collect::<Vec<_>>().join(" "),
+        }
+    }
 }
 
 const WIDTH: f64 = 300.0;

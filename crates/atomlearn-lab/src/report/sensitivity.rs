@@ -1,6 +1,7 @@
 //! Accuracy against one parameter.
 
 use super::panel::{Layout, Panel, Point, Series, panel};
+use crate::sweep::Sweep;
 use crate::tables::percent;
 use serde::Serialize;
 
@@ -28,6 +29,31 @@ pub struct RuleCurve {
     pub mean: Vec<f64>,
     /// 95 % interval at every value.
     pub ci95: Vec<Option<[f64; 2]>>,
+}
+
+impl From<&Sweep> for Sensitivity {
+    /// Values that are no numbers (words, `auto`) have no place on an axis and are left out.
+    fn from(sweep: &Sweep) -> Self {
+        let mut values: Vec<(f64, &serde_json::Value)> =
+            sweep.values().into_iter().filter_map(|value| Some((value.as_f64()?, value))).collect();
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let curve = |rule: &str| {
+            let at = |value: &serde_json::Value| sweep.results.iter().find(|r| r.rule == rule && r.value == *value);
+            let found: Vec<_> = values.iter().map(|(_, value)| at(value)).collect();
+            RuleCurve {
+                rule: rule.into(),
+                mean: found.iter().map(|result| result.map_or(f64::NAN, |result| result.mean)).collect(),
+                ci95: found.iter().map(|result| result.and_then(|result| result.ci95)).collect(),
+            }
+        };
+        Sensitivity {
+            method: sweep.method.clone(),
+            parameter: sweep.param.clone(),
+            data: sweep.data.path.clone(),
+            rules: sweep.rules().into_iter().map(curve).collect(),
+            values: values.into_iter().map(|(number, _)| number).collect(),
+        }
+    }
 }
 
 /// A sensitivity, ready for the template.

@@ -30,7 +30,7 @@ fn run(methods: &[&str], image_shape: Option<ImageShape>, prep: &str, watch: &mu
     let splits = splits::stratified(&data, 8, 2, 1).unwrap();
     let complete = |key: &&str| {
         let method = method(key).unwrap();
-        Entry { method, params: method.complete(&Values::new()).unwrap() }
+        Entry::new(method, method.complete(&Values::new()).unwrap())
     };
     let entries: Vec<Entry> = methods.iter().map(complete).collect();
     let plan = Plan { data: &data, splits: &splits, prep: &prep.parse().unwrap(), entries: &entries };

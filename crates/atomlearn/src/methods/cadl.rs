@@ -51,17 +51,17 @@ params! {
     /// Parameters of CADL.
     pub struct Cadl {
         /// Weight of the responses of a class's atoms to the samples of all other classes.
-        lambda1: f64 = 5e-3, Domain::NonNegative, grid [1e-4, 1e-3, 5e-3, 2e-2, 1e-1];
+        lambda1: f64 = 5e-3, Domain::NonNegative, grid [1e-4, 1e-3, 5e-3, 2e-2];
         /// Weight of the SVM in the codes.
-        lambda2: f64 = 5e-4, Domain::NonNegative, grid [1e-4, 5e-4, 2e-3, 1e-2];
+        lambda2: f64 = 5e-4, Domain::NonNegative, grid [5e-4, 1e-2];
         /// Ridge on the atoms.
-        lambda3: f64 = 5e-4, Domain::NonNegative, grid [1e-5, 1e-4, 5e-4, 5e-3];
+        lambda3: f64 = 5e-4, Domain::NonNegative, grid [1e-4, 5e-4, 5e-3];
         /// Weight of the SVM's loss against its norm.
         theta: f64 = 5.0, Domain::Positive;
         /// Atoms of each class; auto: dimensions of the samples / classes, rounded up.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most iterations.
-        max_iter: usize = 10, Domain::AtLeast(1);
+        max_iter: usize = 10, Domain::AtLeast(1), grid [2, 5, 10];
         /// Relative change of the dictionary at which training stops.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// The published steps, or exact minimisation in each.

@@ -55,6 +55,7 @@ impl Crc {
 impl Fit for Crc {
     type Model = CrcModel;
     const KEY: &'static str = "crc";
+    const DECISION: &'static [&'static str] = &["kappa", "residual"];
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<CrcModel> {
         self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks())

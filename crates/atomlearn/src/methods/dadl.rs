@@ -47,15 +47,15 @@ params! {
     /// Parameters of DADL.
     pub struct Dadl {
         /// Weight of the target codes.
-        lambda1: f64 = 10.0, Domain::NonNegative, grid [1.0, 10.0, 15.0];
+        lambda1: f64 = 10.0, Domain::NonNegative;
         /// Weight of the graph of samples.
         lambda2: f64 = 1e-3, Domain::NonNegative, grid [1e-4, 1e-3, 1e-2];
         /// Ridge on the analysis dictionary.
         lambda3: f64 = 0.1, Domain::Positive, grid [1e-3, 1e-2, 0.1, 1.0, 4.0];
         /// Width of the correntropy kernel.
-        sigma: f64 = 10.0, Domain::Positive, grid [7.0, 10.0, 13.0];
+        sigma: f64 = 10.0, Domain::Positive;
         /// Nearest samples that each sample is joined to.
-        knn: usize = 7, Domain::AtLeast(1), grid [3, 5, 7];
+        knn: usize = 7, Domain::AtLeast(1), grid [3, 7];
         /// Keep only the T0 largest entries of the codes that are compared, as in training.
         threshold: bool = false, Domain::Flag;
         /// Most iterations.

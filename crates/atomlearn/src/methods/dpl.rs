@@ -45,7 +45,7 @@ params! {
         /// Atoms of each class; auto: as many as it has samples.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most iterations.
-        max_iter: usize = 20, Domain::AtLeast(1);
+        max_iter: usize = 20, Domain::AtLeast(1), grid [5, 20];
         /// Relative decrease of the objective at which training stops; 0 never stops early.
         tol: f64 = 1e-4, Domain::NonNegative;
         /// Seed of the random start.

@@ -162,6 +162,8 @@ impl Fddl {
 impl Fit for Fddl {
     type Model = FddlModel;
     const KEY: &'static str = "fddl";
+    const DECISION: &'static [&'static str] = &["rule", "gamma", "w", "gamma1", "gamma2"];
+    const READOUT: &'static [&'static str] = &["w"];
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<FddlModel> {
         let reduced = range::reduce(train)?;
@@ -185,8 +187,12 @@ impl Fit for Fddl {
             let terms = codes.terms(z.as_ref());
             let change = relative_change(d.as_ref(), before.as_ref());
             let snapshot = || -> Result<Box<dyn Classifier>> {
-                let means = codes::class_means(z.as_ref(), samples).0;
-                Ok(Box::new(self.model(train.classes(), lifted(&d), atoms.clone(), means)))
+                Ok(Box::new(self.model(
+                    train.classes(),
+                    lifted(&d),
+                    atoms.clone(),
+                    self.means(&codes, z.clone(), samples),
+                )))
             };
             let step = Step {
                 iter,
@@ -200,10 +206,7 @@ impl Fit for Fddl {
                 break;
             }
         }
-        if self.refit {
-            codes.solve(&mut z, self.code_iter, self.code_tol);
-        }
-        let means = codes::class_means(z.as_ref(), samples).0;
+        let means = self.means(&codes, z, samples);
         Ok(self.model(train.classes(), lifted(&d), atoms, means))
     }
 
@@ -213,9 +216,25 @@ impl Fit for Fddl {
         let means = parts.take_shaped("means", dictionary.ncols(), parts.classes.len())?;
         Ok(self.model(&parts.classes, dictionary, blocks, means))
     }
+
+    /// `-e_c = -(residual + w apart)` for the global rule; the local one has nothing to combine.
+    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
+        match terms {
+            [squared, apart] => -(squared + faer::Scale(self.w) * apart),
+            _ => terms[0].clone(),
+        }
+    }
 }
 
 impl Fddl {
+    /// Class means of the codes, which are first solved again if `refit` says so.
+    fn means(&self, codes: &CodeStep<'_>, mut z: Mat<f64>, samples: &Blocks) -> Mat<f64> {
+        if self.refit {
+            codes.solve(&mut z, self.code_iter, self.code_tol);
+        }
+        codes::class_means(z.as_ref(), samples).0
+    }
+
     /// The dictionary step; returns the atoms that died.
     fn atom_step(
         &self,
@@ -244,16 +263,20 @@ impl FddlModel {
         (codes.to_dense(), correlations)
     }
 
-    /// `-e_c` with `|z - m_c|^2 = |z|^2 - 2 m_c^T z + |m_c|^2`.
-    fn global_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+    /// Class residuals and `|z - m_c|^2 = |z|^2 - 2 m_c^T z + |m_c|^2`; a class without atoms is infinitely far.
+    fn global_terms(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let (z, correlations) = self.code(x);
         let squared = self.residuals.of(x, z.as_ref(), correlations.as_ref()).squared;
         let along = mul(self.means.transpose(), z.as_ref());
         let (mean_energies, code_energies) = (energies(self.means.as_ref()), energies(z.as_ref()));
-        self.with_atoms(x.ncols(), |c, i| {
-            let apart = (code_energies[i] - 2.0 * along[(c, i)] + mean_energies[c]).max(0.0);
-            -(squared[(c, i)] + self.params.w * apart)
-        })
+        let (n_classes, n) = squared.shape();
+        let apart = |c, i| (code_energies[i] - 2.0 * along[(c, i)] + mean_energies[c]).max(0.0);
+        let fit = |c, i| if self.blocks.size(c) == 0 { f64::INFINITY } else { squared[(c, i)] };
+        vec![Mat::from_fn(n_classes, n, fit), Mat::from_fn(n_classes, n, apart)]
+    }
+
+    fn global_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        self.params.readout(&self.global_terms(x))
     }
 
     /// `-e_c`: the lasso on `D_c^T D_c + gamma2 I` and `D_c^T x + gamma2 m_c^c`, with `|x|^2 + gamma2 |m_c^c|^2`.
@@ -279,13 +302,9 @@ impl FddlModel {
                 errors[(c, i)] = found.squared_residuals[i] + 2.0 * penalty * l1;
             }
         }
-        self.with_atoms(x.ncols(), |c, i| -errors[(c, i)])
-    }
-
-    /// Scores; a class without atoms is never chosen.
-    fn with_atoms(&self, n: usize, score: impl Fn(usize, usize) -> f64) -> Mat<f64> {
-        let entry = |c, i| if self.blocks.size(c) == 0 { f64::NEG_INFINITY } else { score(c, i) };
-        Mat::from_fn(self.blocks.len(), n, entry)
+        // A class without atoms is never chosen.
+        let score = |c, i| if self.blocks.size(c) == 0 { f64::NEG_INFINITY } else { -errors[(c, i)] };
+        Mat::from_fn(self.blocks.len(), x.ncols(), score)
     }
 }
 
@@ -326,6 +345,13 @@ impl Classifier for FddlModel {
         match self.params.rule {
             Rule::Global => self.global_scores(x),
             Rule::Local => self.local_scores(x),
+        }
+    }
+
+    fn score_terms_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        match self.params.rule {
+            Rule::Global => self.global_terms(x),
+            Rule::Local => vec![self.local_scores(x)],
         }
     }
 

@@ -82,16 +82,17 @@ params! {
         /// Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse.
         theta: f64 = 5.0, Domain::Positive;
         /// Ridge weight of test codes.
-        eta1: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        eta1: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0];
         /// Weight of the SVM score in the fused rule.
-        eta2: f64 = 5.0, Domain::NonNegative, grid [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0];
+        eta2: f64 = 5.0, Domain::NonNegative,
+            grid [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0, 1000.0];
         /// Nearest atoms that each atom is joined to.
         knn: usize = 1, Domain::AtLeast(1);
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class; `all` takes the training samples
         /// themselves, best with `max_iter = 0`.
         atoms_per_class: AtomCount = AtomCount::Auto, AtomCount::DOMAIN;
         /// Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes.
-        max_iter: usize = 20, Domain::AtLeast(0), grid [0, 1, 2, 5, 10, 20];
+        max_iter: usize = 20, Domain::AtLeast(0), grid [0, 5, 20];
         /// Training ends when the dictionary's relative change falls to this.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Decision rule.
@@ -124,11 +125,22 @@ pub struct LcdlSvModel {
     coder: RidgeResiduals,
     eta2: f64,
     rule: Rule,
+    trained: Option<Trained>,
+}
+
+/// The SVM as the iterations left it, its accuracy on the codes it was fitted to, and whether another took its place.
+struct Trained {
+    svm: Svm,
+    accuracy: f64,
+    refitted: bool,
 }
 
 impl Fit for LcdlSv {
     type Model = LcdlSvModel;
     const KEY: &'static str = "lcdl-sv";
+    const DECISION: &'static [&'static str] = &["eta1", "eta2", "rule"];
+    const READOUT: &'static [&'static str] = &["eta2", "rule"];
+    const ITERATION: &'static [&'static str] = &["lambda1", "lambda2"];
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
         let (mut d, blocks) = match self.atoms_per_class {
@@ -150,6 +162,28 @@ impl Fit for LcdlSv {
         let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
         let svm = parts.take_svm(Some(dictionary.ncols()))?;
         self.model(parts.classes, dictionary, &blocks, svm)
+    }
+
+    /// `eta1` is part of the codes that a lagging SVM is refitted to; a refit for another `eta1` is a good start.
+    fn redecide(&self, model: &LcdlSvModel, train: &Dataset) -> Result<LcdlSvModel> {
+        let svm = model.trained.as_ref().map_or(&model.svm, |trained| &trained.svm).clone();
+        let blocks = model.coder.blocks();
+        let decided = self.model(model.classes.clone(), model.dictionary.clone(), blocks, svm)?;
+        match &model.trained {
+            Some(trained) => {
+                let near = trained.refitted.then_some(&model.svm);
+                self.refit(decided, train, trained.accuracy, near, &mut ())
+            }
+            None => Ok(decided),
+        }
+    }
+
+    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
+        match self.rule {
+            Rule::Residual => terms[0].clone(),
+            Rule::Svm => terms[1].clone(),
+            Rule::Fused => fuse(&terms[0], &terms[1], self.eta2),
+        }
     }
 }
 
@@ -182,7 +216,7 @@ impl LcdlSv {
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
             let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
             let model = self.model(train.classes().to_vec(), d, blocks, svm.clone())?;
-            self.refit(model, train, fitted, watch)
+            self.refit(model, train, accuracy(with_bias(fitted, svm).as_ref(), &targets), None, watch)
         };
         let first =
             Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter) };
@@ -356,20 +390,22 @@ impl LcdlSv {
 
     /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
     /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
-    /// `fitted` are its `U^T z` on the codes it was fitted to.
+    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a start for the refit.
     fn refit(
         &self,
         mut model: LcdlSvModel,
         train: &Dataset,
-        fitted: &Mat<f64>,
+        on_fitted: f64,
+        near: Option<&Svm>,
         watch: &mut dyn Observer,
     ) -> Result<LcdlSvModel> {
         let targets = train.targets();
-        let codes = mul(model.coder.map(), train.x());
         let never_fitted = model.svm.weights.norm_max() == 0.0;
         let refit = never_fitted || self.refit_svm.unwrap_or_else(|| {
-            let on_fitted = accuracy(with_bias(fitted, &model.svm).as_ref(), &targets);
-            let on_test = accuracy(model.svm.scores(codes.as_ref()).as_ref(), &targets);
+            // U^T P x without the codes P x.
+            let folded = mul(model.svm.weights.transpose(), model.coder.map());
+            let scores = mul(folded.as_ref(), train.x());
+            let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
             let lagging = on_test < on_fitted - LAGGING;
             if lagging {
                 watch.warn(&format!(
@@ -381,8 +417,10 @@ impl LcdlSv {
             }
             lagging
         });
+        model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
         if refit {
-            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, None)?;
+            let codes = mul(model.coder.map(), train.x());
+            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, near)?;
             (model.bias, model.svm) = (svm.bias_row(), svm);
         }
         Ok(model)
@@ -391,8 +429,23 @@ impl LcdlSv {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
         let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1, "LCDL-SV test coder")?;
         let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
-        Ok(LcdlSvModel { classes, sizes, bias, svm, coder, eta2: self.eta2, rule: self.rule, dictionary })
+        Ok(LcdlSvModel {
+            classes,
+            sizes,
+            bias,
+            svm,
+            coder,
+            eta2: self.eta2,
+            rule: self.rule,
+            dictionary,
+            trained: None,
+        })
     }
+}
+
+/// Scores of the fused rule: residual score plus `eta2` times SVM score.
+fn fuse(residual: &Mat<f64>, svm: &Mat<f64>, eta2: f64) -> Mat<f64> {
+    residual + Scale(eta2) * svm
 }
 
 /// `U^T z + b` from `U^T z`.
@@ -442,11 +495,14 @@ impl Classifier for LcdlSvModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
+        let mut scores = self.score_terms_block(x);
+        scores.push(fuse(&scores[0], &scores[1], self.eta2));
+        scores
+    }
+
+    fn score_terms_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let (codes, residuals) = self.coder.of(x);
-        let residual = -residuals.regularized();
-        let svm = self.svm.scores(codes.as_ref());
-        let fused = &residual + Scale(self.eta2) * &svm;
-        vec![residual, svm, fused]
+        vec![-residuals.regularized(), self.svm.scores(codes.as_ref())]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {

@@ -36,11 +36,11 @@ params! {
     /// Parameters of LC-KSVD1.
     pub struct LcKsvd1 {
         /// Weight of label consistency.
-        alpha: f64 = 0.01, Domain::Positive, grid [1e-3, 0.01, 0.02, 0.1, 1.0];
+        alpha: f64 = 0.01, Domain::Positive, grid [1e-3, 0.01, 0.1, 1.0];
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30.
-        sparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1)), grid [5, 10, 20, 30];
+        sparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1)), grid [10, 30];
         /// Iterations of K-SVD within each class that make the first dictionary.
         init_iter: usize = 5, Domain::AtLeast(0);
         /// Iterations of K-SVD on all classes for the codes that `W` starts from; its dictionary is thrown away.
@@ -48,7 +48,7 @@ params! {
         /// Iterations with labels.
         max_iter: usize = 15, Domain::AtLeast(0);
         /// Weight of the squared norm of the classifier.
-        ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
+        ridge: f64 = 0.1, Domain::Positive, grid [0.1, 1.0];
         /// The classifier: fitted on codes made as for new samples, or on the joint codes, as published.
         readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
         /// With `readout = joint`: scale the joint codes to the final atoms; the published code does not.
@@ -64,13 +64,13 @@ params! {
     /// Parameters of LC-KSVD2.
     pub struct LcKsvd2 {
         /// Weight of label consistency.
-        alpha: f64 = 0.01, Domain::NonNegative, grid [1e-3, 0.01, 0.1, 1.0];
+        alpha: f64 = 0.01, Domain::NonNegative, grid [0.1, 1.0];
         /// Weight of the classification term.
-        beta: f64 = 0.2, Domain::Positive, grid [0.01, 0.2, 1.0, 4.0];
+        beta: f64 = 0.2, Domain::Positive, grid [0.01, 0.2, 1.0];
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30.
-        sparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1)), grid [5, 10, 20, 30];
+        sparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1)), grid [10, 30];
         /// Iterations of K-SVD within each class that make the first dictionary.
         init_iter: usize = 5, Domain::AtLeast(0);
         /// Iterations of K-SVD on all classes for the codes that `W` starts from; its dictionary is thrown away.
@@ -78,7 +78,7 @@ params! {
         /// Iterations with labels.
         max_iter: usize = 15, Domain::AtLeast(0);
         /// Weight of the squared norm of the classifier, where it is fitted.
-        ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
+        ridge: f64 = 0.1, Domain::Positive, grid [0.1, 1.0];
         /// The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
         readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
         /// How an atom is fitted: one alternation, or the leading singular pair.

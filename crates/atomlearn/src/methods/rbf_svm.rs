@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn separates_what_no_line_can() {
         let angle = |j: usize| j as f64 * 0.7;
-        let radius = |j: usize| if j % 2 == 0 { 1.0 } else { 3.0 };
+        let radius = |j: usize| if j.is_multiple_of(2) { 1.0 } else { 3.0 };
         let x = Mat::from_fn(2, 60, |i, j| radius(j) * if i == 0 { angle(j).cos() } else { angle(j).sin() });
         let labels: Vec<String> = (0..60).map(|j| (j % 2).to_string()).collect();
         let train = Dataset::new(x.as_ref(), &labels).unwrap();

@@ -64,7 +64,7 @@ params! {
         /// Ridge on the analysis dictionary; the parameter that matters.
         lambda2: f64 = 3e-4, Domain::Positive, grid [1e-5, 1e-4, 3e-4, 1e-3, 1e-2, 1e-1, 1.0];
         /// Weight of the misfit of structure and labels.
-        rho: f64 = 10.0, Domain::Positive, grid [1.0, 10.0, 100.0];
+        rho: f64 = 10.0, Domain::Positive;
         /// Ridge on the structuring map and on the classifier.
         delta: f64 = 1e-3, Domain::Positive;
         /// Atoms for each class; auto: the mean number of samples of a class, at most 10.

@@ -77,6 +77,7 @@ impl Src {
 impl Fit for Src {
     type Model = SrcModel;
     const KEY: &'static str = "src";
+    const DECISION: &'static [&'static str] = &["form", "lambda", "epsilon", "occlusion", "tolerance"];
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<SrcModel> {
         Ok(self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks().clone()))

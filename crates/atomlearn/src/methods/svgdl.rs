@@ -40,15 +40,15 @@ params! {
     /// Parameters of SVGDL.
     pub struct Svgdl {
         /// Weight of the squared norm of the codes, in training and for new samples.
-        lambda1: f64 = 2e-3, Domain::Positive, grid [1e-4, 1e-3, 2e-3, 1e-2, 1e-1];
+        lambda1: f64 = 2e-3, Domain::Positive, grid [1e-4, 5e-4, 2e-3, 1e-2, 5e-2];
         /// Weight of the SVM term.
-        lambda2: f64 = 1e-6, Domain::NonNegative, grid [1e-6, 1e-5, 1e-4, 1e-3];
+        lambda2: f64 = 1e-6, Domain::NonNegative, grid [1e-6, 1e-4];
         /// Weight of the loss against the squared norm inside the SVM term.
-        theta: f64 = 5.0, Domain::Positive, grid [0.2, 1.0, 5.0, 20.0];
+        theta: f64 = 5.0, Domain::Positive;
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Most iterations.
-        max_iter: usize = 25, Domain::AtLeast(1);
+        max_iter: usize = 25, Domain::AtLeast(1), grid [1, 5, 25];
         /// Relative change of the dictionary that ends training.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.

@@ -8,7 +8,7 @@
 use super::approach::approach;
 use super::border::Bordered;
 use super::{Svm, sign};
-use crate::linalg::{Spd, add_columns, column, gram, mul, outer_gram, select_columns, vectorised};
+use crate::linalg::{Spd, add_columns, column, gram, mul, mul_add, outer_gram, select_columns, vectorised};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -18,6 +18,8 @@ const MAX_STEPS: usize = 200;
 const GRAM_WIDTH: usize = 4;
 /// A factor is reused while at most one in this many of its samples came or went.
 const REUSE: usize = 10;
+/// An active set is a crowd while at most one in this many samples is missing from it.
+const CROWD: usize = 8;
 const STAGE: &str = "SVM";
 
 /// Trains one classifier per class on the columns of `z`.
@@ -31,7 +33,7 @@ pub fn one_vs_rest(
     tau: f64,
     start: Option<&Svm>,
 ) -> Result<Svm> {
-    let shared = Shared::new(z, tau);
+    let mut shared = Shared::new(z, tau);
     let near;
     let start = match start.filter(|start| start.weights.norm_max() > 0.0) {
         Some(start) => start,
@@ -41,6 +43,7 @@ pub fn one_vs_rest(
         }
     };
     let outputs = start.scores(z);
+    shared.prepare_for_crowds(outputs.as_ref(), targets)?;
     let solved: Vec<Solved> = (0..n_classes)
         .into_par_iter()
         .map(|c| {
@@ -67,6 +70,8 @@ struct Shared<'a> {
     tau: f64,
     /// `Z^T Z`, where it pays.
     gram: Option<Mat<f64>>,
+    /// Factor of `Z Z^T + tau I`, where some class has nearly every sample active.
+    all: Option<Spd>,
 }
 
 /// The last dual factor of a class and the active set it belongs to.
@@ -93,7 +98,25 @@ struct Point {
 impl<'a> Shared<'a> {
     fn new(z: MatRef<'a, f64>, tau: f64) -> Self {
         let (dim, n) = z.shape();
-        Shared { z, tau, gram: (n <= GRAM_WIDTH * dim).then(|| gram(z)) }
+        Shared { z, tau, gram: (n <= GRAM_WIDTH * dim).then(|| gram(z)), all: None }
+    }
+
+    /// Short codes leave nearly every margin open: then one factor serves all classes.
+    fn prepare_for_crowds(&mut self, outputs: MatRef<'_, f64>, targets: &[usize]) -> Result<()> {
+        let active = |c: usize| (0..targets.len()).filter(|&i| sign(targets[i], c) * outputs[(c, i)] < 1.0).count();
+        if (0..outputs.nrows()).any(|c| self.is_crowd(active(c))) {
+            let mut system = outer_gram(self.z);
+            (0..self.z.nrows()).for_each(|i| system[(i, i)] += self.tau);
+            self.all = Some(Spd::new(system, STAGE)?);
+        }
+        Ok(())
+    }
+
+    /// True if so many active samples are nearly all, and few enough to take the others away one by one.
+    fn is_crowd(&self, n_active: usize) -> bool {
+        let n = self.z.ncols();
+        let missing = n - n_active;
+        CROWD * missing <= n && 4 * missing <= self.z.nrows()
     }
 
     fn solve(&self, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Solved> {
@@ -131,7 +154,8 @@ impl<'a> Shared<'a> {
             // No loss at all: only |u|^2 is left, and any bias will do.
             return Ok(Point { alpha, start_share: 0.0, bias, outputs: vec![bias; n], norm: 0.0 });
         }
-        let (bias, outputs) = if active.len() <= self.largest_dual() {
+        let shares_factor = self.all.is_some() && self.is_crowd(active.len());
+        let (bias, outputs) = if active.len() <= self.largest_dual() && !shares_factor {
             let rhs = Mat::from_fn(active.len(), 2, |i, j| if j == 0 { t[active[i]] } else { 1.0 });
             let s = self.solve_dual(active, rhs, base)?;
             let sum = |j: usize| s.col(j).iter().sum::<f64>();
@@ -169,11 +193,17 @@ impl<'a> Shared<'a> {
     /// Bias and outputs of the minimiser through `Z_A Z_A^T + tau I`.
     fn solve_primal(&self, active: &[usize], t: &[f64]) -> Result<(f64, Vec<f64>)> {
         let za = select_columns(self.z, active);
-        let mut system = outer_gram(za.as_ref());
-        (0..za.nrows()).for_each(|i| system[(i, i)] += self.tau);
         let rhs =
             mul(za.as_ref(), Mat::from_fn(active.len(), 2, |p, j| if j == 0 { t[active[p]] } else { 1.0 }).as_ref());
-        let s = Spd::new(system, STAGE)?.solve(rhs.as_ref());
+        let all = self.all.as_ref().filter(|_| self.is_crowd(active.len()));
+        let s = match all.and_then(|all| self.solve_without(all, active, &rhs)) {
+            Some(s) => s,
+            None => {
+                let mut system = outer_gram(za.as_ref());
+                (0..za.nrows()).for_each(|i| system[(i, i)] += self.tau);
+                Spd::new(system, STAGE)?.solve(rhs.as_ref())
+            }
+        };
         let against_ones = |j: usize| rhs.col(1).transpose() * s.col(j);
         let total: f64 = active.iter().map(|&i| t[i]).sum();
         let bias = (total - against_ones(0)) / (active.len() as f64 - against_ones(1));
@@ -181,7 +211,24 @@ impl<'a> Shared<'a> {
         Ok((bias, mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect()))
     }
 
-    /// The same by bordering; `None` if too many samples came or went, or rounding broke the small systems.
+    /// `(Z_A Z_A^T + tau I)^-1 rhs` from the factor `S` of all samples and the few, `R`, that are not active:
+    /// `S^-1 + S^-1 R (I - R^T S^-1 R)^-1 R^T S^-1`. `None` if rounding broke the small system.
+    fn solve_without(&self, all: &Spd, active: &[usize], rhs: &Mat<f64>) -> Option<Mat<f64>> {
+        let mut s = all.solve(rhs.as_ref());
+        let removed: Vec<usize> = (0..self.z.ncols()).filter(|i| active.binary_search(i).is_err()).collect();
+        if removed.is_empty() {
+            return Some(s);
+        }
+        let r = select_columns(self.z, &removed);
+        let solved = all.solve(r.as_ref());
+        let mut small = -mul(r.transpose(), solved.as_ref());
+        (0..removed.len()).for_each(|i| small[(i, i)] += 1.0);
+        let w = Spd::new(small, STAGE).ok()?.solve(mul(r.transpose(), s.as_ref()).as_ref());
+        mul_add(s.as_mut(), 1.0, solved.as_ref(), w.as_ref());
+        Some(s)
+    }
+
+    /// `solve_dual` by bordering; `None` if too many samples came or went, or rounding broke the small systems.
     fn solve_near(&self, gram: &Mat<f64>, active: &[usize], rhs: &Mat<f64>, base: &Base) -> Option<Mat<f64>> {
         let added: Vec<usize> = active.iter().copied().filter(|i| base.active.binary_search(i).is_err()).collect();
         let is_removed = |p: &usize| active.binary_search(&base.active[*p]).is_err();
@@ -289,6 +336,25 @@ mod tests {
         // Two classes: the second machine is the negative of the first.
         assert!((svm.weights[(0, 0)] + svm.weights[(0, 1)]).abs() < 1e-9);
         assert!((objective(&svm, z.as_ref(), &targets, 0.2) - 2.0 * 0.3998496806).abs() < 1e-9);
+    }
+
+    #[test]
+    fn crowds_share_a_factor_and_come_out_optimal() {
+        let (z, targets) = problem(40, 90);
+        // All samples active; all but a few.
+        for (tau, fewest) in [(500.0, 90), (8.0, 80)] {
+            let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
+            let scores = svm.scores(z.as_ref());
+            let active = |c: usize| (0..90).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).count();
+            assert!((0..3).all(|c| active(c) >= fewest), "{:?}", [active(0), active(1), active(2)]);
+            let mut shared = Shared::new(z.as_ref(), tau);
+            shared.prepare_for_crowds(scores.as_ref(), &targets).unwrap();
+            assert!(shared.all.is_some());
+            assert!(gradient(&svm, z.as_ref(), &targets, tau).norm_max() < 1e-9);
+            let start = Svm { weights: Mat::from_fn(40, 3, |i, c| (i + c) as f64 * 1e-3), bias: vec![0.1; 3] };
+            let other = one_vs_rest(z.as_ref(), &targets, 3, tau, Some(&start)).unwrap();
+            assert!((&other.weights - &svm.weights).norm_max() < 1e-10);
+        }
     }
 
     #[test]

@@ -1,0 +1,99 @@
+//! `atomlearn rank`: methods across several data sets.
+
+use super::compare::Format;
+use crate::console::Console;
+use crate::failure::Failure;
+use atomlearn_lab::cells::Cells;
+use atomlearn_lab::ranks::{ALPHA, Ranking, of_records};
+use atomlearn_lab::record;
+use atomlearn_lab::tables::{p_value, percent};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Example:
+  atomlearn compare faces.mat --methods all --train-per-class 20 --records faces.jsonl
+  atomlearn compare scenes.mat --methods all --train-per-class 100 --records scenes.jsonl
+  atomlearn rank faces.jsonl scenes.jsonl
+
+Average ranks, Friedman's test, Wilcoxon's signed-rank tests with Holm's correction and the critical
+difference of Nemenyi's test (Demsar 2006), over all data sets that the records hold. A method counts
+with the rule in use, and only if it was run on every data set.";
+
+/// Rank methods across the data sets of several records files
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Records, one JSON object per line
+    #[arg(required = true)]
+    records: Vec<PathBuf>,
+    /// How to print the table
+    #[arg(long, value_name = "FORMAT", default_value = "terminal")]
+    format: Format,
+}
+
+/// Reads records and prints the ranking.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let mut records = Vec::new();
+    for path in &args.records {
+        records.extend(record::read(path)?);
+    }
+    let ranking = of_records(&records).map_err(Failure::bad_file)?;
+    if console.json {
+        return console.print_json(&ranking);
+    }
+    let cells = cells(&ranking);
+    match args.format {
+        Format::Terminal => {
+            let text = cells.terminal(console.width(), console.color);
+            console.print(&format!("{text}\n{}", tests(&ranking)))
+        }
+        Format::Markdown => console.print(&cells.markdown()),
+        Format::Csv => console.print(&cells.csv()),
+        Format::Latex => console.print(&cells.latex(&tests(&ranking))),
+    }
+}
+
+/// One row per method: accuracy on every data set and average rank.
+fn cells(ranking: &Ranking) -> Cells {
+    let mut head = vec!["method".to_string()];
+    head.extend(ranking.data_sets.iter().cloned());
+    head.push("average rank".into());
+    let row = |i: usize| {
+        let mut row = vec![ranking.methods[i].clone()];
+        row.extend(ranking.accuracy[i].iter().map(|&share| percent(share)));
+        row.push(format!("{:.2}", ranking.average_ranks[i]));
+        row
+    };
+    let best = |d: usize| ranking.accuracy.iter().map(|row| row[d]).fold(0.0, f64::max);
+    let mut bold = Vec::new();
+    for (i, row) in ranking.accuracy.iter().enumerate() {
+        bold.extend((0..row.len()).filter(|&d| row[d] == best(d)).map(|d| (i, d + 1)));
+    }
+    Cells { head, rows: (0..ranking.methods.len()).map(row).collect(), bold }
+}
+
+fn tests(ranking: &Ranking) -> String {
+    let mut text = format!(
+        "Friedman: chi2 = {:.2}, F = {:.2}, p = {}; critical difference (Nemenyi, {ALPHA}) = {:.2}\n",
+        ranking.friedman.chi2,
+        ranking.friedman.f,
+        p_value(ranking.friedman.p),
+        ranking.critical_difference
+    );
+    for group in &ranking.groups {
+        let names: Vec<&str> = group.iter().map(|&i| ranking.methods[i].as_str()).collect();
+        text += &format!("not significantly different: {}\n", names.join(", "));
+    }
+    let different: Vec<String> = ranking
+        .pairs
+        .iter()
+        .filter(|pair| pair.p_holm < ALPHA)
+        .map(|pair| format!("{} and {} differ (Wilcoxon, Holm: p = {})\n", pair.a, pair.b, p_value(pair.p_holm)))
+        .collect();
+    if different.is_empty() {
+        text += "Wilcoxon with Holm's correction: no pair differs significantly\n";
+    }
+    text += &different.concat();
+    ranking.cautions.iter().for_each(|caution| text += &format!("caution: {caution}\n"));
+    text
+}

@@ -1,0 +1,111 @@
+//! `atomlearn reproduce`: the paper's tables, published numbers beside ours.
+
+use super::compare::{Format, warn};
+use crate::args::{DataArgs, at_least_one};
+use crate::console::Console;
+use crate::data::check_output;
+use crate::failure::Failure;
+use crate::progress::CompareWatch;
+use crate::settings;
+use atomlearn::file::write_atomically;
+use atomlearn_lab::{recipe, record, report, reproduce};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn reproduce eyaleb                          where the data come from
+  atomlearn reproduce eyaleb --data EYaleB.mat
+  atomlearn reproduce caltech101 --data Caltech101.mat --quick --report caltech.html
+  atomlearn reproduce ar --data AR.mat --records ar.jsonl --resume --format latex
+
+Experiments: eyaleb, ar, scene15, caltech101, lfw.";
+
+/// The tables of the LCDL-SV paper: published numbers beside ours
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Experiment: eyaleb, ar, scene15, caltech101 or lfw
+    experiment: String,
+    /// Data file or folder of images; without it, says where the data come from and what they must look like
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// A small version: fewer splits and training sizes
+    #[arg(long)]
+    quick: bool,
+    /// Seed of the splits, instead of the recipe's
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Splits for each training size, instead of the recipe's
+    #[arg(long, value_name = "R", value_parser = at_least_one)]
+    repeats: Option<usize>,
+    /// Preprocessing, instead of the recipe's
+    #[arg(long, value_name = "SPEC")]
+    prep: Option<String>,
+    /// Only the rows of these methods, a comma list of keys
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Append a record of every run to this file of JSON lines
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+    /// Skip runs that the records file already holds
+    #[arg(long, requires = "records")]
+    resume: bool,
+    /// Write an HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// How to print the table
+    #[arg(long, value_name = "FORMAT", default_value = "terminal")]
+    format: Format,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// Runs the recipe and prints its table.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let mut recipe = recipe::recipe(&args.experiment, args.quick)?;
+    recipe.seed = args.seed.unwrap_or(recipe.seed);
+    recipe.repeats = args.repeats.unwrap_or(recipe.repeats);
+    if let Some(prep) = &args.prep {
+        recipe.prep = prep.parse()?;
+    }
+    if !args.methods.is_empty() {
+        let known = recipe.rows.iter().map(|row| row.method.key).collect::<Vec<_>>();
+        if let Some(other) = args.methods.iter().find(|key| !known.contains(&key.as_str())) {
+            return Err(atomlearn::Error::unknown("method", other, known).into());
+        }
+        recipe.rows.retain(|row| args.methods.iter().any(|key| key == row.method.key));
+    }
+    let Some(path) = &args.data else {
+        return console.print(&reproduce::without_data(&recipe));
+    };
+    for path in [&args.records, &args.report].into_iter().flatten() {
+        check_output(path)?;
+    }
+    let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
+    let data = args.reading.read_labelled(path)?;
+    let mut watch = CompareWatch::new(console, false);
+    let records = reproduce::run(&recipe, &data, &known, args.records.as_deref(), &mut watch);
+    watch.finish();
+    drop(watch);
+    let records = records?;
+    warn(&records, console);
+    if let Some(path) = &args.report {
+        write_atomically(path, report::page(&records)?.as_bytes())?;
+        console.note(&format!("page written to {}", path.display()));
+    }
+    let table = reproduce::table(&recipe, &data, &records);
+    if console.json {
+        return console.print_json(&table);
+    }
+    let cells = table.cells();
+    match args.format {
+        Format::Terminal => {
+            let notes: String = table.notes.iter().map(|note| format!("- {note}\n")).collect();
+            let body = cells.terminal(console.width(), console.color);
+            console.print(&format!("{}\n{body}\n{notes}", table.caption()))
+        }
+        Format::Markdown => console.print(&cells.markdown()),
+        Format::Csv => console.print(&cells.csv()),
+        Format::Latex => console.print(&cells.latex(&table.caption())),
+    }
+}

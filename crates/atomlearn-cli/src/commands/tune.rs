@@ -1,0 +1,122 @@
+//! `atomlearn tune`: the best parameters by cross-validation within the training part.
+
+use crate::args::{DataArgs, at_least_one};
+use crate::console::Console;
+use crate::data::check_output;
+use crate::failure::Failure;
+use crate::progress::TuneBar;
+use crate::settings::{self, Own};
+use atomlearn::file::write_atomically;
+use atomlearn::registry;
+use atomlearn_lab::data::LabData;
+use atomlearn_lab::tune::{self, Tuning};
+use atomlearn_lab::{params_file, splits, tune_table};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn tune faces.mat --method lcdl-sv --train-per-class 20 -o best.toml
+  atomlearn tune faces.mat --method crc --grid kappa=0.001,0.01,0.1 --folds 10
+  atomlearn train faces.mat --params best.toml -o faces.model
+  atomlearn tune faces.mat --method svgdl --train-per-class 20 --records tune.jsonl --resume
+
+Only training samples are seen: those drawn by --train-per-class, those of the first split of
+--splits (or of --split), the `is_train` part, or else all of DATA. Preprocessing is fitted anew
+within every fold. `atomlearn methods KEY` shows the usual grid; --grid replaces an axis or adds
+one, --set takes a parameter out of the grid. Equal accuracies go to the point nearest to the
+defaults, then to the first.";
+
+/// Choose parameters by cross-validation on the training part
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Data file (.mat .npz .npy .csv .tsv .parquet .libsvm) or folder of images; `-` is CSV from stdin
+    data: PathBuf,
+    /// Method; `atomlearn methods` lists them
+    #[arg(long, short, value_name = "KEY")]
+    method: String,
+    /// Values to try for a parameter; may be repeated
+    #[arg(long, value_name = "NAME=V1,V2,...")]
+    grid: Vec<String>,
+    /// Fix a parameter instead of tuning it
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Number of folds
+    #[arg(long, value_name = "K", value_parser = at_least_one, default_value = "5")]
+    folds: usize,
+    /// Training samples drawn from every class; no others are seen
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
+    train_per_class: Option<usize>,
+    /// Seed of the drawn split and of the folds
+    #[arg(long, value_name = "S", default_value = "0")]
+    seed: u64,
+    /// Use the training part of a split of this file
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
+    /// Which split, counted from 0
+    #[arg(long, value_name = "I", default_value = "0")]
+    split: usize,
+    /// Preprocessing, a comma list applied in order [default: unit]
+    #[arg(long, value_name = "SPEC")]
+    prep: Option<String>,
+    /// Take the simplest point within one standard error of the best
+    #[arg(long)]
+    one_se: bool,
+    /// Write the chosen parameters to this TOML file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Append a record of every training to this file of JSON lines
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+    /// Skip trainings that the records file already holds
+    #[arg(long, requires = "records")]
+    resume: bool,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// Tunes, prints and saves.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let method = registry::method(&args.method)?;
+    let own = Own { set: &args.set, grid: &args.grid };
+    let (base, grid) = own.of_one(method)?;
+    if grid.is_empty() {
+        return Err(Failure::usage(format!("{} has nothing to tune; name values with --grid", method.key)));
+    }
+    let spec = tune::Spec { grid, folds: args.folds, seed: args.seed, one_se: args.one_se };
+    let prep = settings::prep(args.prep.as_deref())?;
+    for path in [&args.output, &args.records].into_iter().flatten() {
+        check_output(path)?;
+    }
+    let known = settings::known(args.records.as_deref(), args.resume, tune::read)?;
+    let data = args.reading.read_labelled(&args.data)?;
+    let places = training_part(args, &data)?;
+    let tuning = Tuning { data: &data, places: &places, prep: &prep, method, base: &base, spec: &spec };
+    let bar = TuneBar::new(console, method.key);
+    let tuned = tuning.run(&known, args.records.as_deref(), &bar);
+    bar.finish();
+    drop(bar);
+    let tuned = tuned?;
+    if let Some(path) = &args.output {
+        write_atomically(path, params_file::text(&tuned)?.as_bytes())?;
+        console.note(&format!("parameters written to {}", path.display()));
+    }
+    if console.json {
+        return console.print_json(&tuned);
+    }
+    console.print(&tune_table::terminal(&tuned, console.width(), console.color))
+}
+
+/// The samples that may be seen.
+fn training_part(args: &Args, data: &LabData) -> Result<Vec<usize>, Failure> {
+    let splits = match (&args.splits, args.train_per_class) {
+        (Some(path), _) => splits::read(path, data)?,
+        (None, Some(n)) => splits::stratified(data, n, args.split + 1, args.seed)?,
+        (None, None) if data.is_train.is_some() => splits::given(data)?,
+        (None, None) => return Ok((0..data.targets.len()).collect()),
+    };
+    let count = splits.splits.len();
+    let split = splits.splits.into_iter().nth(args.split);
+    let split = split.ok_or_else(|| Failure::usage(format!("--split {}: there are {count} splits", args.split)))?;
+    Ok(split.train)
+}

@@ -1,0 +1,178 @@
+//! Tuning, sweeps, reproduction, ranks, and what Ctrl-C leaves behind.
+
+use crate::{PROGRAM, Place, read, table};
+use serde_json::Value;
+
+#[test]
+fn tune_writes_parameters_that_train_sweep_and_compare_take() {
+    let place = Place::new();
+    place.write("data.csv", table(10));
+    let line = "tune data.csv --method crc --grid kappa=0.001,0.1 --folds 3 --train-per-class 6 --seed 2";
+    let json = place.json(&format!("{line} --json"));
+    assert_eq!(json["schema"], "atomlearn.tune/1");
+    assert_eq!((&json["protocol"]["samples"], &json["protocol"]["folds"]), (&18.into(), &3.into()));
+    assert_eq!((json["points"].as_array().unwrap().len(), &json["failed"]), (2, &0.into()));
+    assert_eq!(json["results"][0]["method"], "crc");
+    assert_eq!(json["results"][0]["accuracy"].as_array().unwrap().len(), 3);
+    assert!(json["one_se"]["points"].as_u64().unwrap() >= 1);
+
+    let text = place.ok(&format!("{line} --prep center,unit -o best.toml"));
+    assert!(text.contains("chosen: kappa=") && text.contains("within one standard error"), "{text}");
+    let toml = String::from_utf8(read(&place.path("best.toml"))).unwrap();
+    assert!(toml.contains("method = \"crc\"") && toml.contains("prep = \"center,unit\""), "{toml}");
+    place.ok("train data.csv --params best.toml -o tuned.model");
+    let model = place.json("inspect tuned.model --json");
+    assert_eq!((&model["method"], &model["prep"]), (&"crc".into(), &"center,unit".into()));
+    assert_eq!(model["params"]["kappa"], json["chosen"]["kappa"]);
+    place.ok("train data.csv --params best.toml --set kappa=0.5 --prep unit -o own.model");
+    assert_eq!(place.json("inspect own.model --json")["params"]["kappa"], 0.5);
+    let compared = place.json("compare data.csv --methods crc,ridge --params best.toml --train-per-class 6 --json");
+    assert_eq!(compared["results"][0]["params"]["kappa"], json["chosen"]["kappa"]);
+
+    place.refuses("train data.csv --params best.toml --method ridge -o x.model", 2, &["the file is for `crc`"]);
+    place.refuses("train data.csv -o x.model", 2, &["--method"]);
+    place.refuses("compare data.csv --methods ridge --params best.toml --train-per-class 6", 2, &["not among"]);
+    place.write("bad.toml", "method = \"crc\"\n[params]\nkapa = 1\n");
+    place.refuses("train data.csv --params bad.toml -o x.model", 3, &["bad.toml", "did you mean `kappa`"]);
+    place.refuses("tune data.csv --method crc --grid kapa=1", 2, &["did you mean `kappa`"]);
+    place.refuses("tune data.csv --method crc --grid kappa=0", 2, &["must be a number > 0"]);
+    place.refuses("tune data.csv --method crc --grid kappa=1,1", 2, &["twice"]);
+    place.refuses("tune data.csv --method crc --set kappa=1", 2, &["nothing to tune"]);
+    place.refuses("tune data.csv --method crc --folds 1", 2, &["at least two"]);
+    place.refuses("tune data.csv --method crc --split 3 --splits missing.json", 3, &["missing.json"]);
+}
+
+#[test]
+fn tune_records_resume_and_the_outcome_does_not_depend_on_threads() {
+    let place = Place::new();
+    place.write("data.csv", table(10));
+    let line = "tune data.csv --method lcdl-sv --grid lambda1=0.001,0.1 --grid lambda2=1e-6 --grid eta1=0.01,0.1 \
+                --grid max_iter=0,2 --folds 3 --json";
+    let timeless = |mut json: Value| {
+        json["seconds"] = 0.into();
+        json["cpu_seconds"] = 0.into();
+        json["provenance"]["threads"] = 0.into();
+        json
+    };
+    let one = timeless(place.json(&format!("{line} --threads 1 --records one.jsonl")));
+    assert_eq!(one, timeless(place.json(&format!("{line} --threads 2"))));
+    let lines = String::from_utf8(read(&place.path("one.jsonl"))).unwrap();
+    assert_eq!(lines.lines().count(), 6);
+    // As after a crash: two whole records and a half.
+    let part: Vec<&str> = lines.split_inclusive('\n').collect();
+    place.write("part.jsonl", format!("{}{}{}", part[0], part[1], &part[2][..40]));
+    assert_eq!(one, timeless(place.json(&format!("{line} --records part.jsonl --resume"))));
+    assert_eq!(String::from_utf8(read(&place.path("part.jsonl"))).unwrap().lines().count(), 6);
+    place.refuses(&format!("{line} --records part.jsonl"), 2, &["--resume"]);
+    place.write("other.jsonl", "{\"schema\": \"x\"}\n");
+    place.refuses(&format!("{line} --records other.jsonl --resume"), 3, &["line 1"]);
+}
+
+#[test]
+fn compare_tunes_within_every_split() {
+    let place = Place::new();
+    place.write("data.csv", table(10));
+    let line = "compare data.csv --methods crc,ridge --train-per-class 6 --repeats 2 --tune --folds 3 \
+                --grid crc.kappa=0.001,0.1 --set ridge.lambda=0.5";
+    let json = place.json(&format!("{line} --json --records runs.jsonl"));
+    let crc = &json["results"][0];
+    assert_eq!((crc["tuned"].as_array().unwrap().len(), &crc["params"]["kappa"]), (2, &Value::Null));
+    assert_eq!((&json["results"][1]["params"]["lambda"], &json["results"][1]["tuned"]), (&0.5.into(), &Value::Null));
+    assert!(place.ok(line).contains("crc"));
+    let again = place.json(&format!("{line} --json --records runs.jsonl --resume"));
+    assert_eq!(again["results"], json["results"]);
+    place.refuses("compare data.csv --methods crc --train-per-class 6 --grid kappa=1", 2, &["--tune"]);
+}
+
+#[test]
+fn sweep_shows_a_parameter_at_work() {
+    let place = Place::new();
+    place.write("data.csv", table(10));
+    let line =
+        "sweep data.csv --method lcdl-sv --param eta2 --values 0.5,5 --set max_iter=2 --train-per-class 6 --repeats 2";
+    let json = place.json(&format!("{line} --json --records sweep.jsonl"));
+    assert_eq!((&json["schema"], &json["param"]), (&"atomlearn.sweep/1".into(), &"eta2".into()));
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 6);
+    assert_eq!((&results[5]["value"], &results[5]["rule"]), (&5.0.into(), &"fused".into()));
+    assert_eq!(results[0]["accuracy"].as_array().unwrap().len(), 2);
+    assert_eq!(results[0]["ci95"].as_array().unwrap().len(), 2);
+    assert!(place.ok(line).contains("fused %"));
+    assert!(place.ok("sweep data.csv --method crc --param kappa --train-per-class 6").contains("kappa"));
+    place.refuses("sweep data.csv --method crc --param kapa --train-per-class 6", 2, &["did you mean `kappa`"]);
+    place.refuses("sweep data.csv --method lcdl-sv --param knn --train-per-class 6", 2, &["--values"]);
+    place.refuses("sweep data.csv --method crc --param kappa --values 1,1 --train-per-class 6", 2, &["twice"]);
+}
+
+#[test]
+fn reproduce_says_what_it_needs_and_runs_on_what_fits() {
+    let place = Place::new();
+    for key in ["eyaleb", "ar", "scene15", "caltech101", "lfw"] {
+        let text = place.ok(&format!("reproduce {key}"));
+        assert!(text.contains("Layout:") && text.contains("--data FILE") && text.contains("demo"), "{text}");
+    }
+    place.refuses("reproduce eyale", 2, &["did you mean `eyaleb`"]);
+    place.refuses("reproduce eyaleb --data missing.mat", 3, &["missing.mat"]);
+    place.write("data.csv", table(25));
+    place.refuses("reproduce eyaleb --data data.csv --methods ridge", 2, &["unknown method `ridge`"]);
+    let line = "reproduce eyaleb --data data.csv --prep unit --repeats 1 --methods src,lcdl-sv";
+    let json = place.json(&format!("{line} --json --records runs.jsonl"));
+    assert_eq!(json["schema"], "atomlearn.reproduce/1");
+    let rows = json["results"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["published"]), (4, &"SRC".into(), &0.9.into()));
+    assert!(json["notes"][0].as_str().unwrap().contains("75 samples of 3 classes"));
+    let text = place.ok(&format!("{line} --records runs.jsonl --resume"));
+    assert!(text.contains("LCDL-SV (Res)") && text.contains("97.8"), "{text}");
+    let latex = place.ok(&format!("{line} --records runs.jsonl --resume --format latex"));
+    assert!(latex.contains("\\toprule") && latex.contains("\\textbf{"), "{latex}");
+    assert_eq!(place.ok(&format!("{line} --records runs.jsonl --resume --format csv")).lines().count(), 5);
+}
+
+#[test]
+fn rank_compares_across_data_sets() {
+    let place = Place::new();
+    for (name, per_class) in [("a", 8), ("b", 9)] {
+        place.write(&format!("{name}.csv"), table(per_class));
+        let line = format!("compare {name}.csv --methods crc,ridge,src --train-per-class 5 --records {name}.jsonl");
+        place.ok(&line);
+    }
+    let json = place.json("rank a.jsonl b.jsonl --json");
+    assert_eq!((&json["schema"], json["methods"].as_array().unwrap().len()), (&"atomlearn.rank/1".into(), 3));
+    let sum: f64 = json["average_ranks"].as_array().unwrap().iter().map(|rank| rank.as_f64().unwrap()).sum();
+    assert!((sum - 6.0).abs() < 1e-12);
+    assert!(place.ok("rank a.jsonl b.jsonl").contains("too few to conclude"));
+    place.refuses("rank a.jsonl", 3, &["two data sets"]);
+}
+
+/// Sends what Ctrl-C sends as soon as `file` holds a record, and gives the exit code.
+#[cfg(unix)]
+fn interrupted(place: &Place, line: &str, file: &str) -> Option<i32> {
+    let mut command = std::process::Command::new(PROGRAM);
+    let command = command.current_dir(place.path("")).args(line.split_whitespace());
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let holds_one = || std::fs::read(place.path(file)).is_ok_and(|bytes| bytes.contains(&b'\n'));
+    while child.try_wait().unwrap().is_none() && !holds_one() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let _ = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    child.wait().unwrap().code()
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_records_that_can_be_resumed() {
+    let place = Place::new();
+    place.write("data.csv", table(40));
+    let compare = "compare data.csv --methods lcdl-sv,fddl --train-per-class 30 --repeats 200 --records runs.jsonl";
+    assert_eq!(interrupted(&place, compare, "runs.jsonl"), Some(130));
+    let held = String::from_utf8(read(&place.path("runs.jsonl"))).unwrap().lines().count();
+    assert!((1..400).contains(&held), "{held}");
+    let resumed = place.json(&format!("{} --resume --json", compare.replace("200", "2")));
+    assert_eq!(resumed["results"][0]["accuracy"].as_array().unwrap().len(), 2);
+
+    let values: Vec<String> = (1..=400).map(|i| format!("{}", f64::from(i) * 1e-4)).collect();
+    let tune = format!("tune data.csv --method svgdl --grid lambda1={} --records tune.jsonl", values.join(","));
+    assert_eq!(interrupted(&place, &tune, "tune.jsonl"), Some(130));
+    let short = "tune data.csv --method svgdl --grid lambda1=0.0001,0.0002 --records tune.jsonl --resume --json";
+    assert_eq!(place.json(short)["schema"], "atomlearn.tune/1");
+}

@@ -1,0 +1,87 @@
+//! Seeded, stratified folds for cross-validation within a training part.
+
+use crate::data::LabData;
+use crate::splits::{Split, below};
+use atomlearn::{Error, Result};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Folds use a stream of the generator that no split does.
+const STREAM: u64 = u64::MAX;
+
+/// Cuts the samples at `places` into folds of like size; in fold f, part f validates and all others train.
+///
+/// Class by class in class order, the samples (ascending) are shuffled and dealt out in turn, each class beginning where
+/// the one before it ended. The only sample of a class always trains, so that no fold lacks a class.
+pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> Result<Vec<Split>> {
+    if folds < 2 {
+        return Err(Error::param("folds", folds, "at least two are needed"));
+    }
+    let mut by_class = vec![Vec::new(); data.classes.len()];
+    places.iter().for_each(|&i| by_class[data.targets[i]].push(i));
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(STREAM);
+    let mut validating = vec![Vec::new(); folds];
+    let mut turn = 0;
+    for mut own in by_class.into_iter().filter(|own| own.len() > 1) {
+        own.sort_unstable();
+        for k in 0..own.len() - 1 {
+            let other = k + below(&mut rng, own.len() - k);
+            own.swap(k, other);
+        }
+        for place in own {
+            validating[turn % folds].push(place);
+            turn += 1;
+        }
+    }
+    if turn < folds {
+        return Err(Error::Data(format!(
+            "{turn} training samples of classes with two or more are too few for {folds} folds; use fewer folds"
+        )));
+    }
+    let split = |mut test: Vec<usize>| {
+        test.sort_unstable();
+        let mut train: Vec<usize> = places.iter().copied().filter(|i| test.binary_search(i).is_err()).collect();
+        train.sort_unstable();
+        Split { train, test }
+    };
+    Ok(validating.into_iter().map(split).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::test_data;
+
+    #[test]
+    fn every_sample_validates_once_and_no_class_is_missing_from_training() {
+        let mut labels: Vec<String> = (0..23).map(|i| format!("class {}", i % 3)).collect();
+        labels.push("alone".into());
+        let data = test_data(&labels);
+        let places: Vec<usize> = (0..24).filter(|i| *i != 5).rev().collect();
+        let folds = stratified(&data, &places, 4, 3).unwrap();
+        let mut validated: Vec<usize> = folds.iter().flat_map(|fold| fold.test.clone()).collect();
+        validated.sort_unstable();
+        assert_eq!(validated, (0..23).filter(|i| *i != 5).collect::<Vec<_>>());
+        for fold in &folds {
+            assert!((5..=6).contains(&fold.test.len()));
+            assert_eq!(fold.train.len() + fold.test.len(), 23);
+            assert!(fold.train.iter().all(|i| *i != 5 && !fold.test.contains(i)));
+            let of_class = |c: usize| fold.test.iter().filter(|&&i| data.targets[i] == c).count();
+            assert!((0..data.classes.len()).all(|c| of_class(c) <= 2 || data.classes[c] != "alone"));
+            assert!((1..4).all(|c| (1..=2).contains(&of_class(c))), "{fold:?}");
+            assert!((0..4).all(|c| fold.train.iter().any(|&i| data.targets[i] == c)));
+        }
+        let ascending: Vec<usize> = (0..24).filter(|i| *i != 5).collect();
+        assert_eq!(folds, stratified(&data, &ascending, 4, 3).unwrap());
+        assert_ne!(folds, stratified(&data, &places, 4, 4).unwrap());
+    }
+
+    #[test]
+    fn too_many_or_too_few_folds_are_refused() {
+        let data = test_data(&["a", "a", "b"].map(String::from));
+        assert!(stratified(&data, &[0, 1, 2], 1, 0).is_err());
+        assert!(stratified(&data, &[0, 1, 2], 3, 0).unwrap_err().to_string().contains("fewer folds"));
+        assert_eq!(stratified(&data, &[0, 1, 2], 2, 0).unwrap()[0].train.len(), 2);
+    }
+}

@@ -1,0 +1,216 @@
+//! From counts to a choice.
+
+use super::{Protocol, Tuning};
+use crate::data::DataInfo;
+use crate::grid::{Axis, ITERATIONS, places};
+use crate::provenance::Provenance;
+use crate::statistics::{interval95, std};
+use atomlearn::registry::Values;
+use atomlearn::{Error, Result};
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Schema of [`Tuned`].
+pub const SCHEMA: &str = "atomlearn.tune/1";
+
+/// One point of the grid over all folds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Point {
+    /// Values of the tuned parameters.
+    pub params: Values,
+    /// Share of right validation samples on each fold.
+    pub accuracy: Vec<f64>,
+    /// Right validation samples over all folds.
+    pub correct: usize,
+    /// Share of right validation samples over all folds.
+    pub mean: f64,
+    /// Standard error of the mean over folds; null if the point failed.
+    pub std_error: Option<f64>,
+    /// Why the point failed, on whatever fold.
+    pub failed: Option<String>,
+    #[serde(skip)]
+    samples: usize,
+}
+
+impl Point {
+    /// Counts one fold; `failures` are the reasons that its unit gave.
+    pub(super) fn add(&mut self, correct: Option<usize>, samples: usize, failures: &[String]) {
+        match correct {
+            Some(correct) => {
+                self.accuracy.push(correct as f64 / samples as f64);
+                self.correct += correct;
+                self.samples += samples;
+            }
+            None => self.failed = Some(failures.first().map_or("not evaluated".into(), String::clone)),
+        }
+    }
+
+    fn finish(&mut self, params: Values) {
+        self.params = params;
+        if self.failed.is_none() && self.samples > 0 {
+            self.mean = self.correct as f64 / self.samples as f64;
+            self.std_error = std(&self.accuracy).map(|std| std / (self.accuracy.len() as f64).sqrt());
+        }
+    }
+}
+
+/// What lies within one standard error of the best.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OneSe {
+    /// Mean of the best point minus its standard error.
+    pub threshold: f64,
+    /// Points at or above it.
+    pub points: usize,
+    /// The simplest of them: fewest iterations, then as for ties.
+    pub params: Values,
+    /// Its mean.
+    pub mean: f64,
+}
+
+/// The chosen point in the form of a result of `compare`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Chosen {
+    /// Method.
+    pub method: String,
+    /// All parameters, the chosen ones among them.
+    pub params: Values,
+    /// Accuracy on each fold.
+    pub accuracy: Vec<f64>,
+    /// Share of right validation samples over all folds.
+    pub mean: f64,
+    /// Standard deviation over folds.
+    pub std: Option<f64>,
+    /// 95 % interval of the mean over folds.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// The outcome of a tuning; its JSON is documented in `docs/FORMATS.md`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tuned {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The data.
+    pub data: DataInfo,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The chosen point, as the only entry.
+    pub results: Vec<Chosen>,
+    /// The chosen values alone.
+    pub chosen: Values,
+    /// What lies within one standard error of the best.
+    pub one_se: OneSe,
+    /// What was tried.
+    pub grid: Vec<Axis>,
+    /// Every point in grid order.
+    pub points: Vec<Point>,
+    /// Points that failed.
+    pub failed: usize,
+    /// Trainings that served all points.
+    pub trainings: usize,
+    /// Wall time.
+    pub seconds: f64,
+    /// CPU time, all threads.
+    pub cpu_seconds: f64,
+    /// Version, machine and time.
+    pub provenance: Provenance,
+}
+
+impl Tuned {
+    pub(super) fn new(
+        tuning: &Tuning<'_>,
+        mut points: Vec<Point>,
+        trainings: usize,
+        (seconds, cpu_seconds): (f64, f64),
+    ) -> Result<Self> {
+        let grid = &tuning.spec.grid;
+        points.iter_mut().enumerate().for_each(|(i, point)| point.finish(grid.point(i)));
+        let usable = || (0..points.len()).filter(|&i| points[i].failed.is_none());
+        let away = |i: usize| steps_from_default(tuning, i);
+        // Ties go to the point that is fewest grid steps away from the defaults, then to the first in grid order.
+        let best = usable().min_by_key(|&i| (Reverse(points[i].correct), away(i), i)).ok_or_else(|| {
+            let why = points.iter().find_map(|point| point.failed.clone()).unwrap_or_default();
+            Error::numeric(format!("tuning {}", tuning.method.key), format!("every point of the grid failed: {why}"))
+        })?;
+        let threshold = points[best].mean - points[best].std_error.unwrap_or(0.0);
+        let near: Vec<usize> = usable().filter(|&i| points[i].mean >= threshold).collect();
+        let iterations = |i: usize| points[i].params.get(ITERATIONS).and_then(|value| value.as_u64());
+        let simplest = near.iter().copied().min_by_key(|&i| (iterations(i), away(i), i)).unwrap_or(best);
+        let taken = &points[if tuning.spec.one_se { simplest } else { best }];
+        let mut params = tuning.base.clone();
+        params.extend(taken.params.clone());
+        let chosen = Chosen {
+            method: tuning.method.key.into(),
+            params,
+            accuracy: taken.accuracy.clone(),
+            mean: taken.mean,
+            std: std(&taken.accuracy),
+            ci95: interval95(&taken.accuracy),
+        };
+        Ok(Tuned {
+            schema: SCHEMA,
+            data: tuning.data.info.clone(),
+            protocol: Protocol {
+                samples: tuning.places.len(),
+                folds: tuning.spec.folds,
+                seed: tuning.spec.seed,
+                prep: tuning.prep.to_string(),
+            },
+            results: vec![chosen],
+            chosen: taken.params.clone(),
+            one_se: OneSe {
+                threshold,
+                points: near.len(),
+                params: points[simplest].params.clone(),
+                mean: points[simplest].mean,
+            },
+            grid: grid.axes().into_iter().cloned().collect(),
+            failed: points.len() - usable().count(),
+            points,
+            trainings,
+            seconds,
+            cpu_seconds,
+            provenance: Provenance::now(),
+        })
+    }
+
+    /// The chosen point.
+    pub fn best(&self) -> &Chosen {
+        &self.results[0]
+    }
+
+    /// The points with the most right answers, best first; failed ones are left out.
+    pub fn top(&self, most: usize) -> Vec<&Point> {
+        let mut order: Vec<&Point> = self.points.iter().filter(|point| point.failed.is_none()).collect();
+        order.sort_by_key(|point| Reverse(point.correct));
+        order.truncate(most);
+        order
+    }
+
+    /// For every value of an axis, the best mean over all points that have it; `None` if all failed.
+    pub fn profile(&self, axis: &Axis) -> Vec<Option<f64>> {
+        let best = |value: &serde_json::Value| {
+            let with = self.points.iter().filter(|point| point.failed.is_none() && point.params[&axis.name] == *value);
+            with.map(|point| point.mean).reduce(f64::max)
+        };
+        axis.values.iter().map(best).collect()
+    }
+
+    /// Standard error of the chosen point's mean.
+    pub fn std_error(&self) -> f64 {
+        let best = self.best();
+        best.std.map_or(0.0, |std| std / (best.accuracy.len() as f64).sqrt())
+    }
+}
+
+/// How far a point is from the defaults, in places along its axes; an axis without the default counts nothing.
+fn steps_from_default(tuning: &Tuning<'_>, i: usize) -> usize {
+    let axes = tuning.spec.grid.axes();
+    let steps = |(axis, place): (&&Axis, usize)| {
+        let same = |value: &serde_json::Value| match (value.as_f64(), tuning.base[&axis.name].as_f64()) {
+            (Some(a), Some(b)) => a == b,
+            _ => *value == tuning.base[&axis.name],
+        };
+        axis.values.iter().position(same).map_or(0, |usual| usual.abs_diff(place))
+    };
+    axes.iter().zip(places(&axes, i)).map(steps).sum()
+}
