@@ -57,7 +57,7 @@ fn wrong_usage() {
     place.refuses("compare data.csv --methods crc,crc --train-per-class 2", 2, &["named twice"]);
     let compare = "compare data.csv --methods crc,ridge --train-per-class 2";
     place.refuses(&format!("{compare} --set kappa=1"), 2, &["crc.kappa=1"]);
-    place.refuses(&format!("{compare} --set linear-svm.c=1"), 2, &["`linear-svm` is not among --methods"]);
+    place.refuses(&format!("{compare} --set linear-svm.c=1"), 2, &["`linear-svm` is not among the methods"]);
     place.refuses(&format!("{compare} --set rigde.lambda=1"), 2, &["did you mean `ridge`?"]);
     place.refuses(&format!("{compare} --resume"), 2, &["--records"]);
     place.write("s.json", "{}");

@@ -4,7 +4,8 @@ fn near(a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() <= tolerance, "{a} is not {b}");
 }
 
-/// Table 6 of Demsar (2006): C4.5 and three variants on 14 data sets.
+/// Table 6 of Demsar (2006): C4.5 and three variants on 14 data sets. The last two numbers of the row before the last are
+/// printed alike but ranked 2 and 3 there, so one of them has a further digit here.
 const DEMSAR: [[f64; 4]; 14] = [
     [0.763, 0.768, 0.771, 0.798],
     [0.599, 0.591, 0.590, 0.569],
@@ -18,7 +19,7 @@ const DEMSAR: [[f64; 4]; 14] = [
     [1.000, 1.000, 1.000, 1.000],
     [0.940, 0.962, 0.965, 0.962],
     [0.619, 0.666, 0.614, 0.669],
-    [0.972, 0.981, 0.975, 0.975],
+    [0.972, 0.981, 0.9751, 0.975],
     [0.957, 0.978, 0.946, 0.970],
 ];
 
