@@ -249,9 +249,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     def to_onnx(self, path: str | os.PathLike) -> None:
         """Write preprocessing and model as one ONNX graph for onnxruntime and other programs.
 
-        Its input `x` takes doubles, samples in rows; its outputs are `label`, the class names as text, and `scores`, one
-        column per class in the order of the metadata entry `classes`. Methods that decide by a search, such as sparse
-        codes, have no such graph and raise `ValueError`.
+        Its input `x` takes doubles, samples in rows; its outputs are `label`, the class names as text, and `scores`,
+        one column per class in the order of the metadata entry `classes`. Methods that decide by a search, such as
+        sparse codes, have no such graph and raise `ValueError`.
 
         Parameters
         ----------
