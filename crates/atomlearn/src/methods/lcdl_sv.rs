@@ -419,11 +419,23 @@ impl LcdlSv {
         });
         model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
         if refit {
-            let codes = mul(model.coder.map(), train.x());
-            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, near)?;
-            (model.bias, model.svm) = (svm.bias_row(), svm);
+            model.svm = self.fit_to_test_codes(model.coder.map(), train, near)?;
+            model.bias = model.svm.bias_row();
         }
         Ok(model)
+    }
+
+    /// The SVM on codes `P x`. With more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
+    fn fit_to_test_codes(&self, map: MatRef<'_, f64>, train: &Dataset, near: Option<&Svm>) -> Result<Svm> {
+        let (targets, tau) = (train.targets(), 1.0 / self.theta);
+        if map.nrows() <= map.ncols() {
+            return svm::one_vs_rest(mul(map, train.x()).as_ref(), &targets, train.n_classes(), tau, near);
+        }
+        let (q, r) = qr(map);
+        let codes = mul(r.as_ref(), train.x());
+        let near = near.map(|svm| Svm { weights: mul(q.transpose(), svm.weights.as_ref()), bias: svm.bias.clone() });
+        let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), tau, near.as_ref())?;
+        Ok(Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias })
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
