@@ -10,6 +10,9 @@ const MAX_GROWTH: u64 = 1100;
 /// Dense sizes below this are allowed whatever the file's size, so that tiny sparse files stay readable.
 const FREE_GROWTH: u64 = 64 << 20;
 
+/// Asking the system for the memory left is not worth it below this size.
+const ALWAYS_FITS: u64 = 1 << 20;
+
 /// The whole file, with errors that say what to do.
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>> {
     let metadata = std::fs::metadata(path).map_err(Error::io(path))?;
@@ -31,8 +34,11 @@ fn available_memory() -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Refuses what does not fit into memory.
+/// Refuses what does not fit into memory. Containers ask for every small part they hold; those always fit.
 pub(super) fn check_memory(path: &Path, bytes: u64, what: &str) -> Result<()> {
+    if bytes <= ALWAYS_FITS {
+        return Ok(());
+    }
     match available_memory() {
         Some(available) if bytes > available => Err(Error::format(
             path,

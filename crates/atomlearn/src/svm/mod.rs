@@ -11,6 +11,7 @@
 
 mod approach;
 mod border;
+mod crowd;
 pub mod lbfgs;
 mod newton;
 
@@ -18,6 +19,9 @@ pub use newton::one_vs_rest;
 
 use crate::linalg::mul;
 use faer::{Mat, MatRef};
+
+/// How errors name this solver.
+const STAGE: &str = "SVM";
 
 /// One linear classifier per class.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@
 
 use super::approach::approach;
 use super::border::Bordered;
-use super::{Svm, sign};
+use super::crowd::Crowd;
+use super::{STAGE, Svm, sign};
 use crate::linalg::{Spd, add_columns, column, gram, mul, mul_add, outer_gram, select_columns, vectorised};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
@@ -20,7 +21,6 @@ const GRAM_WIDTH: usize = 4;
 const REUSE: usize = 10;
 /// An active set is a crowd while at most one in this many samples is missing from it.
 const CROWD: usize = 8;
-const STAGE: &str = "SVM";
 
 /// Trains one classifier per class on the columns of `z`.
 ///
@@ -50,7 +50,7 @@ pub fn one_vs_rest(
             let t: Vec<f64> = targets.iter().map(|&target| sign(target, c)).collect();
             let o: Vec<f64> = outputs.row(c).iter().copied().collect();
             let norm = start.weights.col(c).squared_norm_l2();
-            shared.solve(&t, o, norm, start.bias[c])
+            shared.solve(c, &t, o, norm, start.bias[c])
         })
         .collect::<Result<_>>()?;
     // u_c = kappa_c u0_c + Z alpha_c for all classes at once.
@@ -70,7 +70,9 @@ struct Shared<'a> {
     tau: f64,
     /// `Z^T Z`, where it pays.
     gram: Option<Mat<f64>>,
-    /// Factor of `Z Z^T + tau I`, where some class has nearly every sample active.
+    /// Where the Gram matrix is at hand and some class has most samples active.
+    crowd: Option<Crowd>,
+    /// Factor of `Z Z^T + tau I`, where it is not and some class has nearly every sample active.
     all: Option<Spd>,
 }
 
@@ -98,13 +100,18 @@ struct Point {
 impl<'a> Shared<'a> {
     fn new(z: MatRef<'a, f64>, tau: f64) -> Self {
         let (dim, n) = z.shape();
-        Shared { z, tau, gram: (n <= GRAM_WIDTH * dim).then(|| gram(z)), all: None }
+        Shared { z, tau, gram: (n <= GRAM_WIDTH * dim).then(|| gram(z)), crowd: None, all: None }
     }
 
     /// Short codes leave nearly every margin open: then one factor serves all classes.
     fn prepare_for_crowds(&mut self, outputs: MatRef<'_, f64>, targets: &[usize]) -> Result<()> {
         let active = |c: usize| (0..targets.len()).filter(|&i| sign(targets[i], c) * outputs[(c, i)] < 1.0).count();
-        if (0..outputs.nrows()).any(|c| self.is_crowd(active(c))) {
+        if !(0..outputs.nrows()).any(|c| self.is_crowd(active(c))) {
+            return Ok(());
+        }
+        if let Some(gram) = &self.gram {
+            self.crowd = Crowd::new(gram, self.tau, targets, outputs.nrows());
+        } else {
             let mut system = outer_gram(self.z);
             (0..self.z.nrows()).for_each(|i| system[(i, i)] += self.tau);
             self.all = Some(Spd::new(system, STAGE)?);
@@ -112,14 +119,17 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// True if so many active samples are nearly all, and few enough to take the others away one by one.
+    /// True if so many active samples are so nearly all that taking the others away is the shorter way.
     fn is_crowd(&self, n_active: usize) -> bool {
         let n = self.z.ncols();
         let missing = n - n_active;
-        CROWD * missing <= n && 4 * missing <= self.z.nrows()
+        match self.gram {
+            Some(_) => 3 * missing <= n,
+            None => CROWD * missing <= n && 4 * missing <= self.z.nrows(),
+        }
     }
 
-    fn solve(&self, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Solved> {
+    fn solve(&self, class: usize, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Solved> {
         let n = t.len();
         let mut point = Point { alpha: vec![0.0; n], start_share: 1.0, bias, outputs, norm };
         let mut previous: Option<Vec<usize>> = None;
@@ -129,7 +139,10 @@ impl<'a> Shared<'a> {
             if previous.as_ref() == Some(&active) {
                 return Ok(Solved { alpha: point.alpha, start_share: point.start_share, bias: point.bias });
             }
-            let target = self.target(&active, t, point.bias, &mut base)?;
+            let target = match self.target_of_crowd(class, &active, t) {
+                Some(target) => target,
+                None => self.target(&active, t, point.bias, &mut base)?,
+            };
             let full = self.step(&mut point, target, t);
             previous = full.then_some(active);
             if !point.norm.is_finite() || !point.bias.is_finite() {
@@ -144,6 +157,18 @@ impl<'a> Shared<'a> {
     fn largest_dual(&self) -> usize {
         let dim = self.z.nrows();
         if self.gram.is_some() { dim * 3 / 2 } else { dim }
+    }
+
+    /// The minimiser with this active set, where it is a crowd and all that is shared is at hand.
+    fn target_of_crowd(&self, class: usize, active: &[usize], t: &[f64]) -> Option<Point> {
+        let crowd = self.crowd.as_ref().filter(|_| self.is_crowd(active.len()))?;
+        let [with_targets, with_ones] = crowd.solve(class, t, &others(active, t.len()))?;
+        let bias = with_targets.alpha.iter().sum::<f64>() / with_ones.alpha.iter().sum::<f64>();
+        let combine = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - bias * b).collect::<Vec<f64>>();
+        let alpha = combine(&with_targets.alpha, &with_ones.alpha);
+        let raw = combine(&with_targets.outputs, &with_ones.outputs);
+        let norm = alpha.iter().zip(&raw).map(|(a, o)| a * o).sum::<f64>().max(0.0);
+        Some(Point { alpha, start_share: 0.0, bias, outputs: raw.iter().map(|o| o + bias).collect(), norm })
     }
 
     /// The minimiser with this active set.
@@ -215,7 +240,7 @@ impl<'a> Shared<'a> {
     /// `S^-1 + S^-1 R (I - R^T S^-1 R)^-1 R^T S^-1`. `None` if rounding broke the small system.
     fn solve_without(&self, all: &Spd, active: &[usize], rhs: &Mat<f64>) -> Option<Mat<f64>> {
         let mut s = all.solve(rhs.as_ref());
-        let removed: Vec<usize> = (0..self.z.ncols()).filter(|i| active.binary_search(i).is_err()).collect();
+        let removed = others(active, self.z.ncols());
         if removed.is_empty() {
             return Some(s);
         }
@@ -306,6 +331,11 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// Samples that are not active.
+fn others(active: &[usize], n: usize) -> Vec<usize> {
+    (0..n).filter(|i| active.binary_search(i).is_err()).collect()
+}
+
 /// The lower triangle of `g[rows, rows]`.
 fn lower_part(g: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
     let mut part = Mat::zeros(rows.len(), rows.len());
@@ -340,18 +370,18 @@ mod tests {
 
     #[test]
     fn crowds_share_a_factor_and_come_out_optimal() {
-        let (z, targets) = problem(40, 90);
-        // All samples active; all but a few.
-        for (tau, fewest) in [(500.0, 90), (20.0, 80)] {
+        // All samples active; all but a few; two thirds; and the same where a Gram matrix does not pay.
+        for (dim, tau, fewest) in [(40, 500.0, 90), (40, 20.0, 80), (40, 8.0, 62), (20, 500.0, 90), (20, 20.0, 85)] {
+            let (z, targets) = problem(dim, 90);
             let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
             let scores = svm.scores(z.as_ref());
             let active = |c: usize| (0..90).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).count();
             assert!((0..3).all(|c| active(c) >= fewest), "{:?}", [active(0), active(1), active(2)]);
             let mut shared = Shared::new(z.as_ref(), tau);
             shared.prepare_for_crowds(scores.as_ref(), &targets).unwrap();
-            assert!(shared.all.is_some());
+            assert_eq!((shared.crowd.is_some(), shared.all.is_some()), (dim == 40, dim == 20));
             assert!(gradient(&svm, z.as_ref(), &targets, tau).norm_max() < 1e-9);
-            let start = Svm { weights: Mat::from_fn(40, 3, |i, c| (i + c) as f64 * 1e-3), bias: vec![0.1; 3] };
+            let start = Svm { weights: Mat::from_fn(dim, 3, |i, c| (i + c) as f64 * 1e-3), bias: vec![0.1; 3] };
             let other = one_vs_rest(z.as_ref(), &targets, 3, tau, Some(&start)).unwrap();
             assert!((&other.weights - &svm.weights).norm_max() < 1e-10);
         }
