@@ -109,6 +109,19 @@ pub(super) struct Reached {
     pub squared_residual: f64,
 }
 
+impl Reached {
+    /// From `z^T b`, `z^T c` and `|z|_1`, with the dual point `nu = theta r`, `theta = min(1, lambda / |c|_inf)`:
+    /// `1/2 |r|^2 + lambda |z|_1 - (nu^T x - 1/2 |nu|^2)`.
+    #[inline(always)]
+    pub fn new((zb, zc, l1): (f64, f64, f64), c: &[f64], energy: f64, penalty: f64) -> Self {
+        let largest = c.iter().fold(0.0f64, |top, v| top.max(v.abs()));
+        let theta = if largest > penalty { penalty / largest } else { 1.0 };
+        let squared_residual = (energy - zb - zc).max(0.0);
+        let gap = 0.5 * (1.0 + theta * theta) * squared_residual + penalty * l1 - theta * (energy - zb);
+        Reached { gap: gap.max(0.0), squared_residual }
+    }
+}
+
 /// Working memory of one thread; after a run, `active` and `z` hold the code.
 #[derive(Default)]
 pub(super) struct ActiveSet {
@@ -189,18 +202,11 @@ impl ActiveSet {
         }
     }
 
-    /// Duality gap with the dual point `nu = theta r`, `theta = min(1, lambda / |c|_inf)`:
-    /// `1/2 |r|^2 + lambda |z|_1 - 1/2 |x|^2 + 1/2 |x - nu|^2`.
-    #[inline(always)]
     pub fn reached(&self, b: &[f64], energy: f64, penalty: f64) -> Reached {
-        let largest = self.c.iter().fold(0.0f64, |top, v| top.max(v.abs()));
-        let theta = if largest > penalty { penalty / largest } else { 1.0 };
         let zb: f64 = self.entries().map(|(k, z)| z * b[k]).sum();
         let zc: f64 = self.entries().map(|(k, z)| z * self.c[k]).sum();
         let l1: f64 = self.z.iter().map(|z| z.abs()).sum();
-        let squared_residual = (energy - zb - zc).max(0.0);
-        let gap = 0.5 * (1.0 + theta * theta) * squared_residual + penalty * l1 - theta * (energy - zb);
-        Reached { gap: gap.max(0.0), squared_residual }
+        Reached::new((zb, zc, l1), &self.c, energy, penalty)
     }
 
     /// `s^T G_WW^-1 s`: by how much `|x - D z|^2` grows with `lambda^2` while the signs stay.

@@ -19,8 +19,10 @@
 //! Equal or dependent atoms would make `G` singular; so `H = (G + delta I)^-1`, which solves the problem with `delta/2 |z|^2`
 //! added. For the problem without it these codes have a duality gap of about `delta |z|_1 |z|_inf`, as a rule far below
 //! what is asked for. The caller measures the gap for the problem as it stands and goes on from there where it is too large.
+//! With more atoms than features no small `delta` will do; then `H` serves ADMM instead (`admm.rs`).
 
 use super::active_set::{Dense, Gram};
+use super::admm::{self, Block};
 use super::growing::Growing;
 use crate::linalg::{Spd, mul, mul_add, vectorised};
 use faer::{Mat, MatRef};
@@ -39,28 +41,35 @@ const VIOLATES: f64 = 1e-9;
 #[derive(Clone, Debug)]
 pub struct InverseGram {
     inverse: Mat<f64>,
+    shift: f64,
+    singular: bool,
 }
 
 impl InverseGram {
-    /// `None` if `gram` is no Gram matrix, even to rounding.
-    pub fn new(gram: MatRef<'_, f64>) -> Option<Self> {
+    /// For the Gram matrix of atoms with so many features; `None` if it is none, even to rounding.
+    pub fn new(gram: MatRef<'_, f64>, n_features: usize) -> Option<Self> {
         let n = gram.nrows();
-        let shift = SHIFT * (0..n).map(|k| gram[(k, k)]).sum::<f64>() / n.max(1) as f64;
+        let singular = n > n_features;
+        let shift =
+            if singular { admm::RHO } else { SHIFT } * (0..n).map(|k| gram[(k, k)]).sum::<f64>() / n.max(1) as f64;
         let mut shifted = gram.to_owned();
         (0..n).for_each(|k| shifted[(k, k)] += shift);
         let spd = Spd::new(shifted, "inverse of the Gram matrix").ok()?;
-        Some(InverseGram { inverse: spd.solve(Mat::identity(n, n).as_ref()) })
+        Some(InverseGram { inverse: spd.solve(Mat::identity(n, n).as_ref()), shift, singular })
     }
 
     /// Codes `z` and correlations `c = b - G z` of a block of samples; false for those given up.
     pub(super) fn codes(
         &self,
         gram: MatRef<'_, f64>,
-        b: MatRef<'_, f64>,
+        block: &Block<'_>,
         penalty: f64,
         work: &mut Pivoting,
     ) -> (Mat<f64>, Mat<f64>, Vec<bool>) {
-        let h = self.inverse.as_ref();
+        let (h, b) = (self.inverse.as_ref(), block.b);
+        if self.singular {
+            return admm::codes(gram, h, self.shift, block, penalty);
+        }
         let mut y = mul(h, b);
         // Exact for orthogonal atoms.
         let mut signs = Mat::from_fn(y.nrows(), y.ncols(), |k, i| {
@@ -187,20 +196,17 @@ mod tests {
         let (g, b) = (gram(d), mul(d.transpose(), x));
         let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
         let limits = LassoLimits { tolerance, ..Default::default() };
-        let inverse = InverseGram::new(g.as_ref()).unwrap();
+        let inverse = InverseGram::new(g.as_ref(), d.nrows()).unwrap();
         let mine = lasso_with_inverse(g.as_ref(), &inverse, b.as_ref(), &energies, penalty, limits);
         (mine, lasso(g.as_ref(), b.as_ref(), &energies, LassoTask::Penalised(penalty), limits))
     }
 
     fn solved(d: MatRef<'_, f64>, x: MatRef<'_, f64>, penalty: f64) -> usize {
         let (g, b) = (gram(d), mul(d.transpose(), x));
-        let inverse = InverseGram::new(g.as_ref()).unwrap();
-        inverse
-            .codes(g.as_ref(), b.as_ref(), penalty, &mut Pivoting::default())
-            .2
-            .iter()
-            .filter(|found| **found)
-            .count()
+        let inverse = InverseGram::new(g.as_ref(), d.nrows()).unwrap();
+        let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
+        let block = Block { b: b.as_ref(), energies: &energies, gaps: vec![0.5e-6; x.ncols()] };
+        inverse.codes(g.as_ref(), &block, penalty, &mut Pivoting::default()).2.iter().filter(|found| **found).count()
     }
 
     #[test]
@@ -242,7 +248,27 @@ mod tests {
         let wide = problem(10, 40, 20, 0.5);
         let (mine, _) = both(wide.0.as_ref(), wide.1.as_ref(), 1e-3, 1e-6);
         assert!(mine.gaps.iter().all(|gap| *gap <= 0.5e-6 + 1e-15));
-        assert!(InverseGram::new(faer::mat![[1.0, 2.0], [2.0, 1.0]].as_ref()).is_none());
+        assert!(InverseGram::new(faer::mat![[1.0, 2.0], [2.0, 1.0]].as_ref(), 2).is_none());
+    }
+
+    #[test]
+    fn more_atoms_than_features_are_solved_by_admm() {
+        let (d, x) = problem(60, 70, 70, 0.5);
+        assert!(solved(d.as_ref(), x.as_ref(), 1e-2) > 60);
+        for penalty in [1e-2, 1e-3] {
+            let (mine, theirs) = both(d.as_ref(), x.as_ref(), penalty, 1e-8);
+            for i in 0..70 {
+                let objective =
+                    |codes: &LassoCodes| 0.5 * codes.squared_residuals[i] + penalty * l1(codes.codes.sample(i).1);
+                assert!((objective(&mine) - objective(&theirs)).abs() < 1e-8 && mine.gaps[i] <= 0.5e-8 + 1e-15);
+            }
+        }
+        // Sparse codes are left to the other solver.
+        assert_eq!(solved(d.as_ref(), x.as_ref(), 0.2), 0);
+    }
+
+    fn l1(values: &[f64]) -> f64 {
+        values.iter().map(|v| v.abs()).sum()
     }
 
     #[test]

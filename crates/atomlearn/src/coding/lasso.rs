@@ -13,6 +13,7 @@
 //! codes of the last, finds the penalty whose residual is `epsilon`.
 
 use super::active_set::{ActiveSet, Dense, Gram, WithIdentity};
+use super::admm::Block;
 use super::dense_codes::{InverseGram, Pivoting};
 use super::sparse::SparseCodes;
 use crate::linalg::{column, column_major, vectorised};
@@ -46,6 +47,13 @@ pub struct LassoLimits {
 impl Default for LassoLimits {
     fn default() -> Self {
         LassoLimits { tolerance: 1e-6, max_steps: 2000 }
+    }
+}
+
+impl LassoLimits {
+    /// Largest duality gap of a sample with energy `|x|^2`.
+    fn gap(&self, energy: f64) -> f64 {
+        0.5 * self.tolerance * energy
     }
 }
 
@@ -87,7 +95,7 @@ pub fn lasso(
 }
 
 /// Like [`lasso`] with a penalty, faster for codes with few zeros: those are found with the inverse of the Gram matrix
-/// (`dense_codes.rs`), the others and any whose duality gap is too large as in [`lasso`].
+/// (`dense_codes.rs`, `admm.rs`), the others and any whose duality gap is too large as in [`lasso`].
 pub fn lasso_with_inverse(
     gram: MatRef<'_, f64>,
     inverse: &InverseGram,
@@ -102,9 +110,11 @@ pub fn lasso_with_inverse(
     let starts: Vec<usize> = (0..correlations.ncols()).step_by(WIDE_BLOCK).collect();
     let code_block = |(solver, work): &mut (ActiveSet, Pivoting), &start: &usize| {
         let b = correlations.subcols(start, WIDE_BLOCK.min(correlations.ncols() - start));
-        let (z, c, found) = inverse.codes(gram.0, b, penalty, work);
+        let energies = &energies[start..start + b.ncols()];
+        let gaps = energies.iter().map(|energy| limits.gap(*energy)).collect();
+        let (z, c, found) = inverse.codes(gram.0, &Block { b, energies, gaps }, penalty, work);
         let mut part = LassoCodes::empty(gram.len());
-        for (i, &energy) in energies[start..].iter().enumerate().take(b.ncols()) {
+        for (i, &energy) in energies.iter().enumerate() {
             let sample = Sample { b: column(b, i), energy, limits };
             vectorised(|| {
                 if found[i] {
@@ -186,7 +196,7 @@ impl Sample<'_> {
     }
 
     fn gap(&self) -> f64 {
-        0.5 * self.limits.tolerance * self.energy
+        self.limits.gap(self.energy)
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! Samples to codes: `x -> z`.
 
 mod active_set;
+mod admm;
 pub mod dense_codes;
 mod growing;
 pub mod lasso;

@@ -10,7 +10,7 @@
 //! error `e` may explain single features at the same price, and the residual is `|x - e - D_c z_c|`.
 //!
 //! Steps: 1. store `X`, form `G = X^T X`; 2. per sample solve the lasso to a duality gap of `tolerance * 1/2 |x|^2`
-//! (`coding/lasso.rs`), with `G^-1` where most atoms are in use (`coding/dense_codes.rs`); 3. class residuals from `G` and `D^T x`.
+//! (`coding/lasso.rs`), with a shared inverse where most atoms are in use (`coding/dense_codes.rs`); 3. class residuals from `G` and `D^T x`.
 //! Reference: Wright et al., PAMI 2009. Deviations: the penalised form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
@@ -56,7 +56,7 @@ pub struct SrcModel {
     sizes: Mat<f64>,
     blocks: Blocks,
     gram: Mat<f64>,
-    /// For the penalised form without occlusion, if there are no more samples than features.
+    /// For the penalised form without occlusion, if there are few more samples than features, or fewer.
     inverse: Option<InverseGram>,
     residuals: ClassResiduals,
     params: Src,
@@ -68,7 +68,7 @@ impl Src {
         let gram = gram(dictionary.as_ref());
         let of_use =
             self.form == Form::Penalised && !self.occlusion && 4 * dictionary.ncols() <= 5 * dictionary.nrows();
-        let inverse = if of_use { InverseGram::new(gram.as_ref()) } else { None };
+        let inverse = if of_use { InverseGram::new(gram.as_ref(), dictionary.nrows()) } else { None };
         let (sizes, params) = (sizes_row(&blocks), self.clone());
         SrcModel { classes, sizes, gram, inverse, residuals, params, dictionary, blocks }
     }
