@@ -14,6 +14,14 @@ pub fn prep(text: Option<&str>) -> Result<PrepSpec, Failure> {
     Ok(text.map(str::parse).transpose()?.unwrap_or_default())
 }
 
+/// Parses every `--prep`; none given means the default.
+pub fn preps(texts: &[String]) -> Result<Vec<PrepSpec>, Failure> {
+    if texts.is_empty() {
+        return Ok(vec![PrepSpec::default()]);
+    }
+    Ok(texts.iter().map(|text| text.parse()).collect::<Result<_, _>>()?)
+}
+
 /// Texts that the user gave for parameters.
 #[derive(Clone, Copy)]
 pub struct Own<'a> {
@@ -25,6 +33,8 @@ pub struct Own<'a> {
 
 /// How `--tune` tunes.
 pub struct TuneFlags {
+    /// Preprocessings to choose from.
+    pub preps: Vec<PrepSpec>,
     /// Number of folds.
     pub folds: usize,
     /// Seed of the folds.
@@ -56,7 +66,7 @@ impl Own<'_> {
         let entry = |(method, given): (&&'static Method, Given)| {
             let params = method.complete(&given.values).map_err(|e| in_method(e, method))?;
             let spec = |flags: &TuneFlags| -> Result<tune::Spec, Failure> {
-                let grid = given.grid(method)?;
+                let grid = given.grid(method)?.with_preps(&flags.preps)?;
                 Ok(tune::Spec { grid, folds: flags.folds, seed: flags.seed, one_se: flags.one_se })
             };
             Ok(Entry { tune: tune.map(spec).transpose()?, ..Entry::new(method, params) })

@@ -2,6 +2,7 @@
 
 use crate::confusion::accuracy;
 use crate::data::LabData;
+use crate::folds::Folds;
 use crate::inside::{self, Inside, Probe, Progress};
 use crate::prepared::{Clock, Prepared};
 use crate::provenance::Provenance;
@@ -15,7 +16,7 @@ use atomlearn::registry::{Method, Values};
 use atomlearn::{Classifier, Error, Observer, Step};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// A method with all its parameters.
 #[derive(Clone)]
@@ -44,7 +45,7 @@ pub struct Plan<'a> {
     pub data: &'a LabData,
     /// Which of them train and test.
     pub splits: &'a Splits,
-    /// Preprocessing, fitted on each training part alone.
+    /// Preprocessing, fitted on each training part alone, for all methods that do not choose theirs.
     pub prep: &'a PrepSpec,
     /// What is compared.
     pub entries: &'a [Entry],
@@ -135,8 +136,14 @@ impl Plan<'_> {
             train_per_class: self.splits.train_per_class,
             repeats: self.splits.splits.len(),
             seed: self.splits.seed,
-            prep: self.prep.to_string(),
+            prep: self.prep_text(),
         }
+    }
+
+    /// Preprocessing as the protocol says it.
+    fn prep_text(&self) -> String {
+        let choice = self.entries.iter().flat_map(|entry| &entry.tune).find(|spec| spec.grid.prep.is_some());
+        choice.map_or(self.prep.to_string(), |spec| spec.grid.prep_text(self.prep))
     }
 
     /// Runs everything that `known` does not hold yet and appends each record to `file` as soon as it stands.
@@ -147,7 +154,8 @@ impl Plan<'_> {
         let total = self.splits.splits.len() * self.entries.len();
         let mut records = Vec::with_capacity(total);
         for (s, split) in self.splits.splits.iter().enumerate() {
-            let (mut prepared, mut last): (Option<Prepared>, Option<Trained>) = (None, None);
+            let mut stage = Stage::new(self, split);
+            let mut last: Option<Trained> = None;
             for entry in self.entries {
                 let method = entry.method.key;
                 let run = Run { method, split: s, done: records.len(), total, splits: self.splits.splits.len() };
@@ -165,18 +173,12 @@ impl Plan<'_> {
                     return Err(Error::Interrupted.into());
                 }
                 watch.begin(run);
-                let ready = match prepared.take() {
-                    Some(ready) => ready,
-                    None => Prepared::new(self.data, self.prep, split).map_err(|source| RunError {
-                        method: None,
-                        split: Some(s),
-                        source,
-                    })?,
-                };
-                let (params, tuned) = self.choose(entry, split, run, watch).map_err(fault)?;
+                let (prep, params, tuned) = stage.choose(entry, run, watch).map_err(fault)?;
+                let ready =
+                    stage.prepared(&prep).map_err(|source| RunError { method: None, split: Some(s), source })?;
                 let trained = train(entry.method, params, &ready, last.take(), run, watch).map_err(fault)?;
-                let record = test(&trained, &ready, Record { tuned, ..blank }).map_err(fault)?;
-                (prepared, last) = (Some(ready), Some(trained));
+                let record = test(&trained, Record { tuned, ..blank }).map_err(fault)?;
+                last = Some(trained);
                 if let Some(file) = file {
                     record::append(file, &record)?;
                 }
@@ -185,35 +187,6 @@ impl Plan<'_> {
             }
         }
         Ok(records)
-    }
-
-    /// The parameters of a run: given, or chosen by cross-validation within the training part.
-    fn choose(
-        &self,
-        entry: &Entry,
-        split: &Split,
-        run: Run<'_>,
-        watch: &mut dyn Watch,
-    ) -> Result<(Values, Option<Choice>), Error> {
-        let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
-            return Ok((entry.params.clone(), None));
-        };
-        let (method, base) = (entry.method, &entry.params);
-        let tuning = Tuning { data: self.data, places: &split.train, prep: self.prep, method, base, spec };
-        let tuned = tuning.run(&[], None, &TuneWatch { watch: Mutex::new(watch), run })?;
-        let choice = Choice {
-            accuracy: tuned.best().mean,
-            std_error: tuned.std_error(),
-            points: tuned.points.len(),
-            failed: tuned.failed,
-            seconds: tuned.seconds,
-            cpu_seconds: tuned.cpu_seconds,
-            folds: spec.folds,
-            seed: spec.seed,
-            chosen: tuned.chosen.clone(),
-            grid: tuned.grid.clone(),
-        };
-        Ok((tuned.best().params.clone(), Some(choice)))
     }
 
     /// Everything of a record that is known before the run.
@@ -250,8 +223,66 @@ impl Plan<'_> {
     }
 }
 
+/// One split and what its runs share.
+struct Stage<'a> {
+    plan: &'a Plan<'a>,
+    split: &'a Split,
+    /// The split after each preprocessing that was asked for.
+    prepared: Vec<(PrepSpec, Arc<Prepared>)>,
+    folds: Option<Folds<'a>>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(plan: &'a Plan<'a>, split: &'a Split) -> Self {
+        Stage { plan, split, prepared: Vec::new(), folds: None }
+    }
+
+    fn prepared(&mut self, prep: &PrepSpec) -> Result<Arc<Prepared>, Error> {
+        if let Some((_, ready)) = self.prepared.iter().find(|(other, _)| other == prep) {
+            return Ok(ready.clone());
+        }
+        let ready = Arc::new(Prepared::new(self.plan.data, prep, self.split)?);
+        self.prepared.push((prep.clone(), ready.clone()));
+        Ok(ready)
+    }
+
+    /// Preprocessing and parameters of a run: given, or chosen by cross-validation within the training part.
+    fn choose(
+        &mut self,
+        entry: &Entry,
+        run: Run<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<(PrepSpec, Values, Option<Choice>), Error> {
+        let prep = self.plan.prep;
+        let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
+            return Ok((prep.clone(), entry.params.clone(), None));
+        };
+        let same = |folds: &Folds<'_>| folds.seed == spec.seed && folds.splits.len() == spec.folds;
+        let folds = match self.folds.take().filter(same) {
+            Some(folds) => self.folds.insert(folds),
+            None => self.folds.insert(Folds::new(self.plan.data, &self.split.train, spec.folds, spec.seed)?),
+        };
+        let tuning = Tuning { folds, prep, method: entry.method, base: &entry.params, spec };
+        let tuned = tuning.run(&[], None, &TuneWatch { watch: Mutex::new(watch), run })?;
+        let choice = Choice {
+            accuracy: tuned.best().mean,
+            std_error: tuned.std_error(),
+            points: tuned.points.len(),
+            failed: tuned.failed,
+            seconds: tuned.seconds,
+            cpu_seconds: tuned.cpu_seconds,
+            folds: spec.folds,
+            seed: spec.seed,
+            chosen: tuned.chosen.clone(),
+            grid: tuned.grid.clone(),
+        };
+        Ok((tuned.best().prep.parse()?, tuned.best().params.clone(), Some(choice)))
+    }
+}
+
 /// A trained model and what training it took.
 struct Trained {
+    ready: Arc<Prepared>,
     method: &'static Method,
     params: Values,
     model: Box<dyn Classifier>,
@@ -266,14 +297,16 @@ struct Trained {
 fn train(
     method: &'static Method,
     params: Values,
-    ready: &Prepared,
+    ready: &Arc<Prepared>,
     last: Option<Trained>,
     run: Run<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Trained, Error> {
     let same = |last: &Trained| {
         let mut others = params.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
-        last.method.key == method.key && others.all(|(name, value)| last.params.get(name) == Some(value))
+        Arc::ptr_eq(&last.ready, ready)
+            && last.method.key == method.key
+            && others.all(|(name, value)| last.params.get(name) == Some(value))
     };
     if let Some(last) = last.filter(same) {
         let model = method.redecide(&params, last.model.as_ref(), &ready.train)?;
@@ -293,11 +326,12 @@ fn train(
         seconds = (seconds - probe.seconds).max(0.0);
         cpu_seconds = (cpu_seconds - probe.cpu_seconds).max(0.0);
     }
-    Ok(Trained { method, params, model, trace, seen: probe.map(|probe| probe.progress), seconds, cpu_seconds })
+    let ready = ready.clone();
+    Ok(Trained { ready, method, params, model, trace, seen: probe.map(|probe| probe.progress), seconds, cpu_seconds })
 }
 
-fn test(trained: &Trained, ready: &Prepared, blank: Record) -> Result<Record, Error> {
-    let (model, trace) = (&trained.model, &trained.trace);
+fn test(trained: &Trained, blank: Record) -> Result<Record, Error> {
+    let (model, trace, ready) = (&trained.model, &trained.trace, &trained.ready);
     let clock = Clock::start();
     let scores = model.scores_by_rule(ready.test.as_ref())?;
     let (test_seconds, test_cpu_seconds) = clock.stop();

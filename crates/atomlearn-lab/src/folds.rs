@@ -1,13 +1,51 @@
 //! Seeded, stratified folds for cross-validation within a training part.
 
 use crate::data::LabData;
+use crate::prepared::Prepared;
 use crate::splits::{Split, below};
+use atomlearn::prep::PrepSpec;
 use atomlearn::{Error, Result};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Folds use a stream of the generator that no split does.
 const STREAM: u64 = u64::MAX;
+
+/// The folds of a training part, each preprocessed once for everything that is tuned on them.
+pub struct Folds<'a> {
+    /// Labelled samples.
+    pub data: &'a LabData,
+    /// Those that may be seen.
+    pub places: &'a [usize],
+    /// Seed that cut them.
+    pub seed: u64,
+    /// In fold f, part f validates and all others train.
+    pub splits: Vec<Split>,
+    /// By fold and preprocessing.
+    ready: Mutex<HashMap<(usize, String), Arc<Prepared>>>,
+}
+
+impl<'a> Folds<'a> {
+    /// Cuts the samples at `places` by [`stratified`].
+    pub fn new(data: &'a LabData, places: &'a [usize], folds: usize, seed: u64) -> Result<Self> {
+        let splits = stratified(data, places, folds, seed)?;
+        Ok(Folds { data, places, seed, splits, ready: Mutex::default() })
+    }
+
+    /// Fold `f` after preprocessing, from memory if it was asked for before.
+    pub fn prepared(&self, f: usize, prep: &PrepSpec) -> Result<Arc<Prepared>> {
+        let key = (f, prep.to_string());
+        let held = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ready) = held().get(&key) {
+            return Ok(ready.clone());
+        }
+        let ready = Arc::new(Prepared::new(self.data, prep, &self.splits[f])?);
+        held().insert(key, ready.clone());
+        Ok(ready)
+    }
+}
 
 /// Cuts the samples at `places` into folds of like size; in fold f, part f validates and all others train.
 ///

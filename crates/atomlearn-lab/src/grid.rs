@@ -1,5 +1,6 @@
 //! The values that tuning tries: one axis per parameter, ordered so that what can be shared stands together.
 
+use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -14,10 +15,12 @@ pub struct Axis {
     pub values: Vec<Value>,
 }
 
-/// A product of axes. Training parameters come first, then the number of iterations, then decision parameters, then
+/// A product of axes. Preprocessing and training parameters come first, then the number of iterations, then decision parameters, then
 /// those that only combine scores; the last axis changes fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
+    /// Preprocessings, if they are tuned.
+    pub prep: Option<Axis>,
     /// Axes of parameters that need a training each.
     pub training: Vec<Axis>,
     /// Numbers of iterations, if they are tuned.
@@ -30,6 +33,8 @@ pub struct Grid {
 
 /// The parameter that is read along one training.
 pub const ITERATIONS: &str = "max_iter";
+/// The axis of preprocessings; no method has a parameter of this name.
+pub const PREP: &str = "prep";
 
 impl Grid {
     /// The registry's grid. `own` axes replace or add to it, and what `fixed` names is not tuned.
@@ -47,7 +52,8 @@ impl Grid {
                 return Err(Error::param(&axis.name, "grid", "is set to one value as well: leave one of the two out"));
             }
         }
-        let mut grid = Grid { training: Vec::new(), iterations: None, decision: Vec::new(), readout: Vec::new() };
+        let mut grid =
+            Grid { prep: None, training: Vec::new(), iterations: None, decision: Vec::new(), readout: Vec::new() };
         for info in known {
             let given = own.iter().find(|axis| axis.name == info.name).cloned();
             let usual = || Axis { name: info.name.into(), values: info.grid.clone() };
@@ -68,9 +74,27 @@ impl Grid {
         Ok(grid)
     }
 
+    /// The grid with these preprocessings to choose from; one alone is no choice.
+    pub fn with_preps(mut self, preps: &[PrepSpec]) -> Result<Self> {
+        let values: Vec<Value> = preps.iter().map(|prep| prep.to_string().into()).collect();
+        if let Some(twice) = (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
+            return Err(Error::param(PREP, &preps[twice], "is given twice"));
+        }
+        self.prep = (values.len() > 1).then(|| Axis { name: PREP.into(), values });
+        Ok(self)
+    }
+
     /// All axes in order.
     pub fn axes(&self) -> Vec<&Axis> {
-        self.training.iter().chain(&self.iterations).chain(&self.decision).chain(&self.readout).collect()
+        let before = self.prep.iter().chain(&self.training).chain(&self.iterations);
+        before.chain(&self.decision).chain(&self.readout).collect()
+    }
+
+    /// What the protocol says of preprocessing; `only` is used where there is no choice.
+    pub fn prep_text(&self, only: &PrepSpec) -> String {
+        let values = self.prep.iter().flat_map(|axis| &axis.values).filter_map(Value::as_str);
+        let text = values.collect::<Vec<_>>().join(" | ");
+        if text.is_empty() { only.to_string() } else { text }
     }
 
     /// Number of points.

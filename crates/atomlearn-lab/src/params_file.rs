@@ -80,8 +80,7 @@ fn value_of(method: &Method, name: &str, value: &toml::Value) -> Result<Value> {
 pub fn text(tuned: &Tuned) -> Result<String> {
     let best = tuned.best();
     let params = best.params.iter().map(|(name, value)| (name.clone(), to_toml(value)));
-    let content =
-        Content { method: best.method.clone(), prep: Some(tuned.protocol.prep.clone()), params: params.collect() };
+    let content = Content { method: best.method.clone(), prep: Some(best.prep.clone()), params: params.collect() };
     let body = toml::to_string(&content).map_err(|e| Error::Data(format!("parameters cannot be written: {e}")))?;
     let (p, name) = (&tuned.protocol, tuned.data.path.rsplit(['/', '\\']).next().unwrap_or_default());
     Ok(format!(

@@ -1,6 +1,6 @@
 //! Tuning: stratified cross-validation within a training part.
 //!
-//! Work is shared wherever that is exact. A fold is cut and preprocessed once for all points. One training, a *unit*,
+//! Work is shared wherever that is exact. A fold is cut and preprocessed once for all points and all methods. One training, a *unit*,
 //! serves every number of iterations (read along the way) and every value of decision parameters; values that only
 //! combine scores cost next to nothing. The model after no iteration is evaluated once for all parameters that act in
 //! iterations. Units run in parallel; the outcome does not depend on how.
@@ -8,18 +8,18 @@
 mod choose;
 mod unit;
 
-use crate::data::{LabData, digest_text};
-use crate::folds;
+use crate::data::digest_text;
+use crate::folds::Folds;
 use crate::grid::{Axis, Grid, combination, size};
 use crate::lines;
-use crate::prepared::{Clock, Prepared};
-use crate::splits::Split;
+use crate::prepared::Clock;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Error, Result};
 pub use choose::{OneSe, Point, Tuned};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
@@ -43,11 +43,9 @@ pub struct Spec {
 
 /// A method to be tuned on part of some data.
 pub struct Tuning<'a> {
-    /// Labelled samples.
-    pub data: &'a LabData,
-    /// Those that may be seen.
-    pub places: &'a [usize],
-    /// Preprocessing, fitted on the training part of each fold.
+    /// The samples that may be seen, cut as `spec` says.
+    pub folds: &'a Folds<'a>,
+    /// Preprocessing, fitted on the training part of each fold, unless the grid has several to choose from.
     pub prep: &'a PrepSpec,
     /// The method.
     pub method: &'static Method,
@@ -101,6 +99,8 @@ pub struct UnitRecord {
 /// One training on one fold.
 struct Unit {
     fold: usize,
+    /// Which preprocessing.
+    prep: usize,
     /// Combination of the training axes.
     training: usize,
     /// Numbers of iterations to look at.
@@ -111,12 +111,12 @@ impl Tuning<'_> {
     /// Runs every unit that `known` does not hold, appends each to `file` as soon as it stands, and chooses.
     pub fn run(&self, known: &[UnitRecord], file: Option<&Path>, watch: &dyn Watch) -> Result<Tuned> {
         let clock = Clock::start();
-        let folds = folds::stratified(self.data, self.places, self.spec.folds, self.spec.seed)?;
-        let units = self.units();
-        let keys: Vec<String> = units.iter().map(|unit| self.key(unit, &folds[unit.fold])).collect();
+        let preps = self.preps()?;
+        let units = self.units(preps.len());
+        let keys: Vec<String> = units.iter().map(|unit| self.key(unit, &preps[unit.prep])).collect();
         let held = |key: &String| known.iter().find(|record| record.key == *key).cloned();
         let records: Vec<Option<UnitRecord>> = keys.iter().map(held).collect();
-        let prepared = self.prepare(&folds, &units, &records)?;
+        self.prepare(&preps, &units, &records)?;
 
         let (stopped, done) = (AtomicBool::new(false), AtomicUsize::new(records.iter().flatten().count()));
         watch.units(done.load(Ordering::SeqCst), units.len());
@@ -131,8 +131,11 @@ impl Tuning<'_> {
             if let Some(record) = held {
                 return Ok(record);
             }
-            let fold = prepared[unit.fold].as_ref().filter(|_| !stop()).ok_or(Error::Interrupted)?;
-            let record = self.evaluate(unit, key, fold, &stop)?;
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let fold = self.folds.prepared(unit.fold, &preps[unit.prep])?;
+            let record = self.evaluate(unit, key, &fold, &stop)?;
             if let Some(file) = file {
                 let _one_at_a_time = appending.lock();
                 lines::append(file, &record)?;
@@ -146,20 +149,29 @@ impl Tuning<'_> {
         Tuned::new(self, points, units.len(), (seconds, cpu_seconds))
     }
 
-    /// Every combination of training parameters on every fold. The model after no iteration is the same for all
+    /// What the grid has to choose from, or what is given.
+    fn preps(&self) -> Result<Vec<PrepSpec>> {
+        match &self.spec.grid.prep {
+            Some(axis) => axis.values.iter().map(|value| value.as_str().unwrap_or_default().parse()).collect(),
+            None => Ok(vec![self.prep.clone()]),
+        }
+    }
+
+    /// Every preprocessing and combination of training parameters on every fold. The model after no iteration is the same for all
     /// parameters that act in iterations, so only the first unit of each such family looks at it.
-    fn units(&self) -> Vec<Unit> {
+    fn units(&self, preps: usize) -> Vec<Unit> {
         let axes: Vec<&Axis> = self.spec.grid.training.iter().collect();
         let wanted = self.iterations();
         let mut units = Vec::new();
-        for training in 0..size(&axes) {
+        for (prep, training) in (0..preps).flat_map(|prep| (0..size(&axes)).map(move |training| (prep, training))) {
             let first_of_family = self.family(training) == training;
             let iterations: Vec<Option<u64>> =
                 wanted.iter().copied().filter(|iter| *iter != Some(0) || first_of_family).collect();
             if iterations.is_empty() {
                 continue;
             }
-            units.extend((0..self.spec.folds).map(|fold| Unit { fold, training, iterations: iterations.clone() }));
+            let unit = |fold| Unit { fold, prep, training, iterations: iterations.clone() };
+            units.extend((0..self.folds.splits.len()).map(unit));
         }
         units
     }
@@ -179,12 +191,19 @@ impl Tuning<'_> {
         })
     }
 
-    fn key(&self, unit: &Unit, fold: &Split) -> String {
+    fn key(&self, unit: &Unit, prep: &PrepSpec) -> String {
         let grid = &self.spec.grid;
         let after: Vec<&Axis> = grid.decision.iter().chain(&grid.readout).collect();
         let params = crate::record::sorted_text(&self.unit_params(unit));
-        let (key, prep, sha256) = (self.method.key, self.prep, &self.data.info.sha256);
+        let (key, sha256, fold) = (self.method.key, &self.folds.data.info.sha256, &self.folds.splits[unit.fold]);
         digest_text(&format!("{key}\n{params}\n{:?}\n{after:?}\n{prep}\n{}\n{sha256}", unit.iterations, fold.digest()))
+    }
+
+    /// Where a unit stands on the axes that need a training each.
+    fn trained_with(&self, unit: &Unit) -> Values {
+        let grid = &self.spec.grid;
+        let prep = grid.prep.iter().map(|axis| (axis.name.clone(), axis.values[unit.prep].clone()));
+        prep.chain(combination(&grid.training.iter().collect::<Vec<_>>(), unit.training)).collect()
     }
 
     /// The parameters a unit is trained with: those of the grid's training axes over the base, and the first
@@ -201,15 +220,10 @@ impl Tuning<'_> {
     }
 
     /// Preprocesses the folds that have something left to do.
-    fn prepare(
-        &self,
-        folds: &[Split],
-        units: &[Unit],
-        records: &[Option<UnitRecord>],
-    ) -> Result<Vec<Option<Prepared>>> {
-        let needed = |f: usize| units.iter().zip(records).any(|(unit, record)| unit.fold == f && record.is_none());
-        let prepare = |(f, fold)| needed(f).then(|| Prepared::new(self.data, self.prep, fold)).transpose();
-        folds.par_iter().enumerate().map(prepare).collect()
+    fn prepare(&self, preps: &[PrepSpec], units: &[Unit], records: &[Option<UnitRecord>]) -> Result<()> {
+        let missing = units.iter().zip(records).filter(|(_, record)| record.is_none());
+        let needed: BTreeSet<(usize, usize)> = missing.map(|(unit, _)| (unit.prep, unit.fold)).collect();
+        needed.into_par_iter().try_for_each(|(prep, fold)| self.folds.prepared(fold, &preps[prep]).map(drop))
     }
 
     /// Puts the counts of all units together, point by point.
@@ -217,12 +231,16 @@ impl Tuning<'_> {
         let grid = &self.spec.grid;
         let wanted = self.iterations();
         let after = size(&grid.decision.iter().chain(&grid.readout).collect::<Vec<_>>());
-        let of = |training: usize| units.iter().zip(records).filter(move |(unit, _)| unit.training == training);
+        let trainings = size(&grid.training.iter().collect::<Vec<_>>());
+        let of = |prep: usize, training: usize| {
+            units.iter().zip(records).filter(move |(unit, _)| unit.prep == prep && unit.training == training)
+        };
         let point = |i: usize| {
             let (training, iter, rest) = (i / (after * wanted.len()), wanted[i / after % wanted.len()], i % after);
+            let (prep, training) = (training / trainings, training % trainings);
             let owner = if iter == Some(0) { self.family(training) } else { training };
             let mut point = Point::default();
-            for (unit, record) in of(owner) {
+            for (unit, record) in of(prep, owner) {
                 let place = unit.iterations.iter().position(|other| *other == iter);
                 let correct = place.and_then(|place| record.correct.get(place * after + rest).copied().flatten());
                 point.add(correct, record.samples, &record.failures);
@@ -256,7 +274,7 @@ pub struct Protocol {
     pub folds: usize,
     /// Seed of the folds.
     pub seed: u64,
-    /// Preprocessing.
+    /// Preprocessing; several to choose from are joined by ` | `.
     pub prep: String,
 }
 

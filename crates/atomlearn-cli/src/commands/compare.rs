@@ -39,9 +39,10 @@ pub struct Args {
     methods: Vec<String>,
     #[command(flatten)]
     splitting: SplitArgs,
-    /// Preprocessing, a comma list applied in order and fitted on training data only [default: unit]
+    /// Preprocessing, a comma list applied in order and fitted on training data only; with --tune it may be given
+    /// several times, and the best is chosen for every method and split [default: unit]
     #[arg(long, value_name = "SPEC")]
-    prep: Option<String>,
+    prep: Vec<String>,
     /// Set a parameter of a method; KEY. may be left out if there is only one
     #[arg(long, value_name = "KEY.NAME=VALUE")]
     set: Vec<String>,
@@ -94,10 +95,14 @@ pub enum Format {
 
 /// Runs the comparison and prints it.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let flags = TuneFlags { folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
+    let preps = settings::preps(&args.prep)?;
+    if preps.len() > 1 && !args.tune {
+        return Err(Failure::usage("--prep is given several times: choosing between them needs --tune"));
+    }
+    let prep = preps[0].clone();
+    let flags = TuneFlags { preps, folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
     let own = Own { set: &args.set, grid: &args.grid };
     let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
-    let prep = settings::prep(args.prep.as_deref())?;
     for path in [&args.save_splits, &args.records, &args.report].into_iter().flatten() {
         check_output(path)?;
     }

@@ -9,6 +9,7 @@ use crate::settings::{self, Own};
 use atomlearn::file::write_atomically;
 use atomlearn::registry;
 use atomlearn_lab::data::LabData;
+use atomlearn_lab::folds::Folds;
 use atomlearn_lab::tune::{self, Tuning};
 use atomlearn_lab::{params_file, splits, tune_table};
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ Examples:
   atomlearn tune faces.mat --method lcdl-sv --train-per-class 20 -o best.toml
   atomlearn tune faces.mat --method crc --grid kappa=0.001,0.01,0.1 --folds 10
   atomlearn train faces.mat --params best.toml -o faces.model
+  atomlearn tune digits.npz --method lcdl-sv --prep unit --prep unit,kernel:rbf:auto --prep 'unit,kernel:rbf:auto*4'
   atomlearn tune faces.mat --method svgdl --train-per-class 20 --records tune.jsonl --resume
 
 Only training samples are seen: those drawn by --train-per-class, those of the first split of
@@ -56,9 +58,9 @@ pub struct Args {
     /// Which split, counted from 0
     #[arg(long, value_name = "I", default_value = "0")]
     split: usize,
-    /// Preprocessing, a comma list applied in order [default: unit]
+    /// Preprocessing, a comma list applied in order; given several times, the best is chosen [default: unit]
     #[arg(long, value_name = "SPEC")]
-    prep: Option<String>,
+    prep: Vec<String>,
     /// Take the simplest point within one standard error of the best
     #[arg(long)]
     one_se: bool,
@@ -80,18 +82,20 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let method = registry::method(&args.method)?;
     let own = Own { set: &args.set, grid: &args.grid };
     let (base, grid) = own.of_one(method)?;
+    let preps = settings::preps(&args.prep)?;
+    let grid = grid.with_preps(&preps)?;
     if grid.is_empty() {
         return Err(Failure::usage(format!("{} has nothing to tune; name values with --grid", method.key)));
     }
     let spec = tune::Spec { grid, folds: args.folds, seed: args.seed, one_se: args.one_se };
-    let prep = settings::prep(args.prep.as_deref())?;
     for path in [&args.output, &args.records].into_iter().flatten() {
         check_output(path)?;
     }
     let known = settings::known(args.records.as_deref(), args.resume, tune::read)?;
     let data = args.reading.read_labelled(&args.data)?;
     let places = training_part(args, &data)?;
-    let tuning = Tuning { data: &data, places: &places, prep: &prep, method, base: &base, spec: &spec };
+    let folds = Folds::new(&data, &places, spec.folds, spec.seed)?;
+    let tuning = Tuning { folds: &folds, prep: &preps[0], method, base: &base, spec: &spec };
     let bar = TuneBar::new(console, method.key);
     let tuned = tuning.run(&known, args.records.as_deref(), &bar);
     bar.finish();

@@ -157,7 +157,8 @@ fn tuned_methods_choose_on_every_training_part_and_resume() {
         let entry = entries.iter().find(|entry| entry.method.key == record.method).unwrap();
         let (spec, places) = (entry.tune.as_ref().unwrap(), &splits.splits[record.split].train);
         let (method, base) = (entry.method, &entry.params);
-        let tuned = Tuning { data: &data, places, prep: &prep, method, base, spec }.run(&[], None, &()).unwrap();
+        let folds = Folds::new(&data, places, spec.folds, spec.seed).unwrap();
+        let tuned = Tuning { folds: &folds, prep: &prep, method, base, spec }.run(&[], None, &()).unwrap();
         let choice = record.tuned.as_ref().unwrap();
         assert_eq!((&choice.chosen, choice.accuracy), (&tuned.chosen, tuned.best().mean));
         assert_eq!(record.params, tuned.best().params);
@@ -189,4 +190,28 @@ fn tuned_methods_choose_on_every_training_part_and_resume() {
     let mut other = entries.clone();
     other[1].tune.as_mut().unwrap().folds = 4;
     assert!(Plan { entries: &other, ..plan }.run(&known, None, &mut ()).unwrap()[1].tuned.as_ref().unwrap().folds == 4);
+}
+
+#[test]
+fn methods_choose_their_own_preprocessing() {
+    let data = synthetic(4, 12, 6, 9);
+    let splits = splits::stratified(&data, 8, 2, 1).unwrap();
+    let preps: Vec<PrepSpec> = ["unit", "unit,kernel:rbf:auto"].map(|prep| prep.parse().unwrap()).to_vec();
+    let mut entries = tuned_entries();
+    for entry in &mut entries {
+        let spec = entry.tune.as_mut().unwrap();
+        spec.grid = spec.grid.clone().with_preps(&preps).unwrap();
+    }
+    // One more that is not tuned takes the first.
+    entries.push(Entry::new(entries[1].method, entries[1].params.clone()));
+    let plan = Plan { data: &data, splits: &splits, prep: &preps[0], entries: &entries };
+    for record in plan.run(&[], None, &mut ()).unwrap() {
+        let prep = record.tuned.as_ref().map_or("unit", |choice| choice.chosen["prep"].as_str().unwrap());
+        let ready = Prepared::new(&data, &prep.parse().unwrap(), &splits.splits[record.split]).unwrap();
+        let method = atomlearn::registry::method(&record.method).unwrap();
+        let model = method.fit(&record.params, &ready.train, &mut ()).unwrap();
+        let used = record.rules.iter().find(|rule| rule.rule == record.rule).unwrap();
+        assert_eq!(used.predictions, model.predict(ready.test.as_ref()).unwrap());
+        assert_eq!(record.protocol.prep, "unit | unit,kernel:rbf:auto");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Protocol, Tuning};
 use crate::data::DataInfo;
-use crate::grid::{Axis, ITERATIONS, places};
+use crate::grid::{Axis, ITERATIONS, PREP, places};
 use crate::provenance::Provenance;
 use crate::statistics::{interval95, std};
 use atomlearn::registry::Values;
@@ -72,6 +72,8 @@ pub struct OneSe {
 pub struct Chosen {
     /// Method.
     pub method: String,
+    /// Preprocessing, given or chosen.
+    pub prep: String,
     /// All parameters, the chosen ones among them.
     pub params: Values,
     /// Accuracy on each fold.
@@ -138,8 +140,10 @@ impl Tuned {
         let taken = &points[if tuning.spec.one_se { simplest } else { best }];
         let mut params = tuning.base.clone();
         params.extend(taken.params.clone());
+        let prep = params.remove(PREP).and_then(|prep| prep.as_str().map(str::to_string));
         let chosen = Chosen {
             method: tuning.method.key.into(),
+            prep: prep.unwrap_or_else(|| tuning.prep.to_string()),
             params,
             accuracy: taken.accuracy.clone(),
             mean: taken.mean,
@@ -148,12 +152,12 @@ impl Tuned {
         };
         Ok(Tuned {
             schema: SCHEMA,
-            data: tuning.data.info.clone(),
+            data: tuning.folds.data.info.clone(),
             protocol: Protocol {
-                samples: tuning.places.len(),
-                folds: tuning.spec.folds,
-                seed: tuning.spec.seed,
-                prep: tuning.prep.to_string(),
+                samples: tuning.folds.places.len(),
+                folds: tuning.folds.splits.len(),
+                seed: tuning.folds.seed,
+                prep: grid.prep_text(tuning.prep),
             },
             results: vec![chosen],
             chosen: taken.params.clone(),
@@ -206,9 +210,11 @@ impl Tuned {
 fn steps_from_default(tuning: &Tuning<'_>, i: usize) -> usize {
     let axes = tuning.spec.grid.axes();
     let steps = |(axis, place): (&&Axis, usize)| {
-        let same = |value: &serde_json::Value| match (value.as_f64(), tuning.base[&axis.name].as_f64()) {
+        // The first preprocessing stands for the default one.
+        let Some(usual) = tuning.base.get(&axis.name) else { return place };
+        let same = |value: &serde_json::Value| match (value.as_f64(), usual.as_f64()) {
             (Some(a), Some(b)) => a == b,
-            _ => *value == tuning.base[&axis.name],
+            _ => value == usual,
         };
         axis.values.iter().position(same).map_or(0, |usual| usual.abs_diff(place))
     };

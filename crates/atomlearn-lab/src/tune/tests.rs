@@ -1,6 +1,9 @@
 use super::*;
 use crate::confusion::accuracy;
 use crate::data::synthetic;
+use crate::folds;
+use crate::prepared::Prepared;
+use crate::splits::Split;
 use atomlearn::registry;
 use serde_json::{Value, json};
 
@@ -30,22 +33,30 @@ fn run(key: &str, spec: &Spec, known: &[UnitRecord], file: Option<&Path>, watch:
     // Every third sample is out of bounds for tuning.
     let places: Vec<usize> = (0..data.targets.len()).filter(|i| i % 3 != 0).collect();
     let base = method.complete(&Values::new()).unwrap();
-    Tuning { data: &data, places: &places, prep: &prep, method, base: &base, spec }.run(known, file, watch)
+    let folds = Folds::new(&data, &places, spec.folds, spec.seed).unwrap();
+    Tuning { folds: &folds, prep: &prep, method, base: &base, spec }.run(known, file, watch)
+}
+
+fn with_preps(spec: Spec) -> Spec {
+    let preps = ["unit", "pca:7,unit", "unit,kernel:rbf:auto"].map(|prep| prep.parse().unwrap());
+    Spec { grid: spec.grid.with_preps(&preps).unwrap(), ..spec }
 }
 
 /// The same by brute force: every point is trained on its own.
 fn brute_force(key: &str, spec: &Spec) -> Vec<Vec<f64>> {
     let method = registry::method(key).unwrap();
-    let (data, prep) = (synthetic(4, 14, 9, 3), "pca:7,unit".parse().unwrap());
+    let data = synthetic(4, 14, 9, 3);
     let places: Vec<usize> = (0..data.targets.len()).filter(|i| i % 3 != 0).collect();
     let folds = folds::stratified(&data, &places, spec.folds, spec.seed).unwrap();
-    let ready: Vec<Prepared> = folds.iter().map(|fold| Prepared::new(&data, &prep, fold).unwrap()).collect();
     let point = |i: usize| {
-        let on = |fold: &Prepared| {
-            let model = method.fit(&spec.grid.point(i), &fold.train, &mut ()).unwrap();
+        let mut params = spec.grid.point(i);
+        let prep = params.remove("prep").map_or("pca:7,unit".into(), |prep| prep.as_str().unwrap().to_string());
+        let on = |fold: &Split| {
+            let fold = Prepared::new(&data, &prep.parse().unwrap(), fold).unwrap();
+            let model = method.fit(&params, &fold.train, &mut ()).unwrap();
             accuracy(&fold.truth, &model.predict(fold.test.as_ref()).unwrap())
         };
-        ready.iter().map(on).collect()
+        folds.iter().map(on).collect()
     };
     (0..spec.grid.len()).map(point).collect()
 }
@@ -59,6 +70,8 @@ fn sharing_changes_nothing() {
         ("fddl", spec("fddl", &fddl, &[])),
         ("ksvd", spec("ksvd", &ksvd, &[])),
         ("crc", spec("crc", &[], &[])),
+        ("crc", with_preps(spec("crc", &[axis("kappa", json!([1e-3, 1.0]))], &[]))),
+        ("lcdl-sv", with_preps(lcdl())),
     ];
     for (key, spec) in cases {
         let tuned = run(key, &spec, &[], None, &()).unwrap();
@@ -71,6 +84,19 @@ fn sharing_changes_nothing() {
         let profile = tuned.profile(&tuned.grid[0]);
         assert_eq!(profile.iter().flatten().copied().fold(0.0, f64::max), chosen.mean);
     }
+}
+
+#[test]
+fn preprocessing_is_chosen_like_a_parameter() {
+    let spec = with_preps(spec("crc", &[axis("kappa", json!([1e-3, 1.0]))], &[]));
+    let tuned = run("crc", &spec, &[], None, &()).unwrap();
+    assert_eq!((tuned.points.len(), tuned.trainings), (6, 3 * 3));
+    assert_eq!(tuned.chosen["prep"], tuned.best().prep);
+    assert!(!tuned.best().params.contains_key("prep"));
+    assert_eq!(tuned.protocol.prep, "unit | pca:7,unit | unit,kernel:rbf:auto");
+    assert!(crate::params_file::text(&tuned).unwrap().contains(&format!("prep = \"{}\"", tuned.best().prep)));
+    let twice = ["unit", "unit"].map(|prep| prep.parse().unwrap());
+    assert!(spec.grid.with_preps(&twice).unwrap_err().to_string().contains("twice"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Tuning<'_> {
             key: key.into(),
             method: self.method.key.into(),
             fold: unit.fold,
-            params: combination(&grid.training.iter().collect::<Vec<_>>(), unit.training),
+            params: self.trained_with(unit),
             iterations: unit.iterations.clone(),
             samples: fold.truth.len(),
             correct,
