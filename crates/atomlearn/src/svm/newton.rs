@@ -124,7 +124,7 @@ impl<'a> Shared<'a> {
         let n = self.z.ncols();
         let missing = n - n_active;
         match self.gram {
-            Some(_) => 3 * missing <= n,
+            Some(_) => 2 * missing <= n,
             None => CROWD * missing <= n && 4 * missing <= self.z.nrows(),
         }
     }
