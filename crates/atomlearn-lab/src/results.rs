@@ -5,7 +5,7 @@ use crate::data::DataInfo;
 use crate::grid::Axis;
 use crate::provenance::Provenance;
 use crate::record::{Protocol, Record};
-use crate::statistics::{corrected_resampled_t, interval95, mcnemar, mean, std};
+use crate::statistics::{accuracy_interval95, corrected_resampled_t, mcnemar, mean, std};
 use atomlearn::registry::Values;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -207,7 +207,7 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
         mean: mean(&accuracy),
         std: std(&accuracy),
-        ci95: interval95(&accuracy),
+        ci95: accuracy_interval95(&accuracy),
         accuracy,
         train_seconds: each(|record| record.train_seconds),
         test_seconds: each(|record| record.test_seconds),

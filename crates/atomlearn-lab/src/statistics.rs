@@ -33,6 +33,11 @@ pub fn interval95(values: &[f64]) -> Option<[f64; 2]> {
     Some([centre - half, centre + half])
 }
 
+/// [`interval95`] of accuracies, which lie between 0 and 1.
+pub fn accuracy_interval95(values: &[f64]) -> Option<[f64; 2]> {
+    interval95(values).map(|ends| ends.map(|end| end.clamp(0.0, 1.0)))
+}
+
 /// The outcome of a test of "no difference".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
@@ -92,6 +97,7 @@ mod tests {
         near(low, 5.0 - half);
         near(high, 5.0 + half);
         assert_eq!((std(&[1.0]), interval95(&[1.0])), (None, None));
+        assert_eq!(accuracy_interval95(&[0.5, 1.0]), Some([0.0, 1.0]));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use super::gallery::{Gallery, gallery};
 use super::heat_map::{HeatMap, heat_map};
 use super::name;
 use super::scatter::{Scatter, scatters};
+use crate::ranks::holm;
 use crate::record::Record;
-use crate::results::{Comparison, MethodResult, comparison, series};
+use crate::results::{Comparison, MethodResult, PairTest, comparison, series};
 use crate::statistics::mean;
 use crate::tables::{is_best, latex, p_value, percent, seconds};
 use serde::Serialize;
@@ -149,20 +150,21 @@ fn headline(comparison: &Comparison) -> String {
         .ci95
         .map_or(String::new(), |[low, high]| format!(" (95 % interval {} to {})", percent(low), percent(high)));
     let is_best = |method: &str, rule: &str| method == best.method && rule == best.rule;
-    let against: Vec<&crate::results::PairTest> = comparison
-        .tests
-        .iter()
-        .filter(|test| is_best(&test.a, &test.a_rule) != is_best(&test.b, &test.b_rule))
-        .collect();
-    let clear = against.iter().filter(|test| test.p < LEVEL).count();
+    let with_best = |test: &&PairTest| is_best(&test.a, &test.a_rule) != is_best(&test.b, &test.b_rule);
+    // The verdict rests on all of these tests at once, so they are corrected for their number.
+    let against = holm(&comparison.tests.iter().filter(with_best).map(|test| test.p).collect::<Vec<_>>());
+    let clear = against.iter().filter(|p| **p < LEVEL).count();
     let verdict = match (against.len(), clear) {
         (0, _) => String::new(),
         (1, 1) => " The other result is significantly lower (p < 0.05).".into(),
         (1, _) => " The other result is not significantly different.".into(),
         (all, 0) => format!(" None of the {all} other results differs significantly from it."),
-        (all, clear) if all == clear => format!(" All {all} other results differ significantly from it (p < 0.05)."),
+        (all, clear) if all == clear => {
+            format!(" All {all} other results differ significantly from it (p < 0.05 after Holm's correction).")
+        }
         (all, clear) => format!(
-            " {clear} of the {all} other results {} significantly from it (p < 0.05); the rest might be as good.",
+            " {clear} of the {all} other results {} significantly from it (p < 0.05 after Holm's correction); the rest \
+             might be as good.",
             if clear == 1 { "differs" } else { "differ" }
         ),
     };

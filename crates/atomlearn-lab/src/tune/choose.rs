@@ -4,7 +4,7 @@ use super::{Protocol, Tuning};
 use crate::data::DataInfo;
 use crate::grid::{Axis, ITERATIONS, PREP, places};
 use crate::provenance::Provenance;
-use crate::statistics::{interval95, std};
+use crate::statistics::{accuracy_interval95, std};
 use atomlearn::registry::Values;
 use atomlearn::{Error, Result};
 use serde::Serialize;
@@ -148,7 +148,7 @@ impl Tuned {
             accuracy: taken.accuracy.clone(),
             mean: taken.mean,
             std: std(&taken.accuracy),
-            ci95: interval95(&taken.accuracy),
+            ci95: accuracy_interval95(&taken.accuracy),
         };
         Ok(Tuned {
             schema: SCHEMA,
