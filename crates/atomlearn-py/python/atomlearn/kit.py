@@ -13,7 +13,7 @@ array([[ 2.5,  0. , -0.5]])
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,9 @@ class Pca(NamedTuple):
     variances: Matrix
 
 
-def lasso(X: ArrayLike, D: ArrayLike, lam: float, *, tolerance: float = 1e-6, n_threads: int | None = None) -> csr_array:
+def lasso(
+    X: ArrayLike, D: ArrayLike, lam: float, *, tolerance: float = 1e-6, n_threads: Optional[int] = None
+) -> csr_array:
     """Codes ``z`` that minimise ``1/2 |x - z D|^2 + lam |z|_1``, one row per sample.
 
     The duality gap of every sample is at most ``tolerance`` times ``1/2 |x|^2``.
@@ -46,7 +48,7 @@ def lasso(X: ArrayLike, D: ArrayLike, lam: float, *, tolerance: float = 1e-6, n_
     return csr_array(_atomlearn.lasso(X, D, lam, tolerance, resolve(n_threads)), shape=(len(X), len(D)))
 
 
-def omp(X: ArrayLike, D: ArrayLike, sparsity: int, *, n_threads: int | None = None) -> csr_array:
+def omp(X: ArrayLike, D: ArrayLike, sparsity: int, *, n_threads: Optional[int] = None) -> csr_array:
     """Codes by orthogonal matching pursuit with at most ``sparsity`` atoms, one row per sample."""
     X, D = _matrix(X, "X"), _matrix(D, "D")
     return csr_array(_atomlearn.omp(X, D, _count(sparsity, "sparsity"), resolve(n_threads)), shape=(len(X), len(D)))
@@ -59,9 +61,9 @@ def ksvd(
     *,
     n_iter: int = 10,
     update: Literal["approximate", "exact"] = "approximate",
-    n_threads: int | None = None,
+    n_threads: Optional[int] = None,
 ) -> tuple[Matrix, csr_array]:
-    """Atoms of unit length and the codes that belong to them, after ``n_iter`` iterations of K-SVD from the atoms ``D``."""
+    """Atoms of unit length and the codes that belong to them, after ``n_iter`` iterations of K-SVD from ``D``."""
     X, D = _matrix(X, "X"), _matrix(D, "D")
     if update not in ("approximate", "exact"):
         raise ValueError(f"update = {update!r}: must be 'approximate' or 'exact'")
@@ -70,12 +72,12 @@ def ksvd(
     return atoms, csr_array(codes, shape=(len(X), len(D)))
 
 
-def pca(X: ArrayLike, n_components: int, *, n_threads: int | None = None) -> Pca:
-    """At most ``n_components`` principal directions, never more than there are; the largest entry of each is positive."""
+def pca(X: ArrayLike, n_components: int, *, n_threads: Optional[int] = None) -> Pca:
+    """At most ``n_components`` principal directions, no more than there are; the largest entry of each is positive."""
     return Pca(*_atomlearn.pca(_matrix(X, "X"), _count(n_components, "n_components"), resolve(n_threads)))
 
 
-def atom_graph(D: ArrayLike, k: int = 1, *, n_threads: int | None = None) -> csr_array:
+def atom_graph(D: ArrayLike, k: int = 1, *, n_threads: Optional[int] = None) -> csr_array:
     """The graph that joins every atom to its ``k`` nearest, symmetric, with weights ``exp(-distance^2 / (2 t^2))``.
 
     ``t`` is the mean distance of all pairs, those of an atom with itself included.
