@@ -44,17 +44,18 @@ def main() -> None:
 
     about = machine()
     stamp = {"commit": about["commit"], "quick": args.quick}
-    for task in args.only or TASKS:
-        done = finished(task)
-        if args.resume and done is not None and done["stamp"] == stamp:
-            continue
-        print(f"==> {task}", file=sys.stderr)
-        result = {"stamp": stamp, "time": now(), "one": worker(task, 1, repeats, args.quick)}
-        processors = about["processors"]
-        if processors > 1 and task not in ONE_THREAD_ONLY:
-            result["all"] = worker(task, processors, max(2, repeats // 2), args.quick)
-        write(OUT / f"{task}.json", json.dumps(result, indent=1))
-        summarise(about, args.quick)
+    modes = [("one", 1, repeats)]
+    if about["processors"] > 1 and not args.quick:
+        modes.append(("all", about["processors"], max(2, repeats // 2)))
+    for mode, threads, times in modes:
+        for task in args.only or TASKS:
+            done = finished(task, stamp) if args.resume or mode == "all" else {}
+            if mode in done or (mode == "all" and task in ONE_THREAD_ONLY):
+                continue
+            print(f"==> {task}, {threads} thread(s)", file=sys.stderr)
+            result = {"stamp": stamp, "time": now()} | done | {mode: worker(task, threads, times, args.quick)}
+            write(OUT / f"{task}.json", json.dumps(result, indent=1))
+            summarise(about, args.quick)
     summarise(about, args.quick)
     if args.docs:
         report.update_page(ROOT / "docs", json.loads((OUT / "results.json").read_text()), write)
@@ -74,16 +75,18 @@ def worker(task: str, threads: int, repeats: int, quick: bool) -> dict[str, Any]
 
 def summarise(about: dict[str, Any], quick: bool) -> None:
     """Everything that is done, of whichever run, into one file and one page."""
-    tasks = {task: done for task in TASKS if (done := finished(task)) and done["stamp"]["quick"] == quick}
+    tasks = {task: done for task in TASKS if (done := finished(task, {"quick": quick}))}
     results = {"schema": "atomlearn.bench/1", "machine": about, "quick": quick, "time": now(), "tasks": tasks}
     write(OUT / "results.json", json.dumps(results, indent=1))
     write(OUT / "results.md", report.page(results))
     write(OUT / "ratios.svg", report.bars(results))
 
 
-def finished(task: str) -> dict[str, Any] | None:
+def finished(task: str, stamp: dict[str, Any]) -> dict[str, Any]:
+    """What is there of a task, if it has this stamp."""
     path = OUT / f"{task}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    done = json.loads(path.read_text()) if path.exists() else {"stamp": {}}
+    return done if stamp.items() <= done["stamp"].items() else {}
 
 
 def write(path: Path, text: str) -> None:

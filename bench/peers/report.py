@@ -48,8 +48,8 @@ def page(results: dict[str, Any]) -> str:
     rates = [done["one"]["dgemm"] for done in results["tasks"].values() if "dgemm" in done["one"]]
     rate = f"{min(rates):.0f} to {max(rates):.0f} GFLOP/s" if rates else "not measured"
     text = [
-        f"{results['time']}, commit {about['commit']}. {about['cpu']}, {about['processors']} processors, {about['system']}; "
-        f"dgemm on one thread {rate}. {versions}.",
+        f"{results['time']}, commit {about['commit']}. {about['cpu']}, {about['processors']} processors, "
+        f"{about['system']}; dgemm on one thread {rate}. Load average when tasks began: {load(results)}. {versions}.",
         "",
         "| task | atomlearn, CPU s | best peer, CPU s | ratio | ratio of wall times, all processors | of the bound |",
         "|---|---|---|---|---|---|",
@@ -78,6 +78,17 @@ def page(results: dict[str, Any]) -> str:
     text += ["", "Bounds: least arithmetic of the best known formulation over the dgemm rate of the same process.", ""]
     text += [f"- {row['title']}: {row['flops'] / 1e9:.3g} GFLOP = {row['formula']}" for row in rows if row["flops"]]
     return "\n".join(text) + "\n"
+
+
+def load(results: dict[str, Any]) -> str:
+    """How busy the machine was."""
+    loads = [
+        done[mode]["load"]
+        for done in results["tasks"].values()
+        for mode in ("one", "all")
+        if "load" in done.get(mode, {})
+    ]
+    return f"{min(loads):.1f} to {max(loads):.1f}" if loads else "unknown"
 
 
 def contestants(row: Line) -> Iterator[str]:

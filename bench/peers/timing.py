@@ -14,7 +14,7 @@ import numpy as np
 # A measurement shorter than this is repeated within itself, so that the clock's step does not count.
 SHORTEST = 0.05
 # Who needs longer than this is timed once, by the run that gave the answer.
-SLOW = 8.0
+SLOW, SLOW_IF_QUICK = 8.0, 1.0
 
 
 class Verdict(NamedTuple):
@@ -39,6 +39,8 @@ class Contestant:
     part: float | Callable[[Any], float] = 1.0
     # Shown beside the times.
     note: str = ""
+    # Its first run compiles, so that it says nothing about time.
+    compiles: bool = False
     # Ours with another setting, or a rule of its own: timed, but not what the ratio is about.
     aside: bool = False
 
@@ -77,14 +79,14 @@ def dgemm_rate(size: int = 1200, repeats: int = 5) -> float:
     return 2e-9 * size**3 / best
 
 
-def contest(row: Row, repeats: int) -> dict[str, Any]:
+def contest(row: Row, repeats: int, slow: float = SLOW) -> dict[str, Any]:
     """Times of everybody whose answer is right; A B A B, so that a busy machine slows all alike."""
     answers, first, failed = {}, {}, {}
     for c in row.contestants:
         try:
-            # Twice if it is quick: the first run compiles, allocates, fills caches.
+            # Twice if it is quick: the first run allocates and fills caches.
             answers[c.name], first[c.name] = clock(c.run)
-            if first[c.name].wall < SLOW:
+            if first[c.name].wall < slow or c.compiles:
                 answers[c.name], first[c.name] = clock(c.run)
         except Exception as error:  # a peer that breaks is a line of the table, not the end of it
             traceback.print_exc()
@@ -97,7 +99,7 @@ def contest(row: Row, repeats: int) -> dict[str, Any]:
     answers.clear()
 
     taken: dict[str, list[Times]] = {name: [times] for name, times in first.items()}
-    running = [c for c in row.contestants if c.name in first and verdicts[c.name].agrees and first[c.name].wall < SLOW]
+    running = [c for c in row.contestants if c.name in first and verdicts[c.name].agrees and first[c.name].wall < slow]
     for _ in range(repeats):
         for c in running:
             inner = max(1, round(SHORTEST / max(first[c.name].wall, 1e-7)))

@@ -36,7 +36,7 @@ def rows(quick: bool, threads: int) -> Iterator[Row]:
         lambda answers: same_models(answers, data),
         lambda answers: training_flops(data, answers["atomlearn"].n_iter_),
         "per iteration mK^2 + K^3/3 + 2K^2r + 4Kr^2 - 4r^3/3 (code basis) + 4mrn + 2r^2n + r^3/3 + 2r^2m + 2mrK "
-        "(codes, dictionary) + rn^2 + 4rCn + 2.5C 100^3/3 (SVM, 100 active samples, 2.5 steps per class); r = min(m, K)",
+        "(codes, dictionary) + rn^2 + 4rCn + 2.5C 100^3/3 (SVM: 100 active samples, 2.5 steps a class); r = min(m, K)",
         quoted,
     )
 
