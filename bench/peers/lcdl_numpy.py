@@ -121,21 +121,36 @@ def train(X: np.ndarray, y: np.ndarray, max_iter: int = MAX_ITER) -> Model:
     return Model(D, Q @ V, b, it)
 
 
-def scores(model: Model, X: np.ndarray) -> dict[str, np.ndarray]:
-    """Samples x classes of every rule, larger is better; everything by products of whole matrices."""
-    D, C = model.dictionary, len(model.bias)
+class Coder(NamedTuple):
+    """What does not depend on the samples, made once after training."""
+
+    dictionary: np.ndarray
+    gram: np.ndarray
+    map: np.ndarray
+    svm_map: np.ndarray
+    bias: np.ndarray
+
+
+def coder(model: Model) -> Coder:
+    """`z = P x` and `U^T z = (U^T P) x`."""
+    D = model.dictionary
     gram = D.T @ D
-    correlations = D.T @ X
-    factor = cho_factor(gram + ETA1 * np.eye(len(gram)), lower=True, check_finite=False)
-    Z = cho_solve(factor, correlations, check_finite=False)
-    svm = (model.weights.T @ Z + model.bias[:, None]).T
+    P = cho_solve(cho_factor(gram + ETA1 * np.eye(len(gram)), lower=True, check_finite=False), D.T, check_finite=False)
+    return Coder(D, gram, P, model.weights.T @ P, model.bias)
+
+
+def scores(coder: Coder, X: np.ndarray, rule: str) -> np.ndarray:
+    """Samples x classes, larger is better; everything by products of whole matrices."""
+    svm = (coder.svm_map @ X + coder.bias[:, None]).T
+    if rule == "svm":
+        return svm
+    correlations, Z = coder.dictionary.T @ X, coder.map @ X
     energies = np.einsum("ij,ij->j", X, X)
     residual = np.empty_like(svm)
-    for c in range(C):
+    for c in range(svm.shape[1]):
         own = slice(c * PER_CLASS, (c + 1) * PER_CLASS)
         z = Z[own]
-        squared = (
-            energies - 2.0 * np.einsum("ij,ij->j", z, correlations[own]) + np.einsum("ij,ij->j", z, gram[own, own] @ z)
-        )
+        # |x - D_c z_c|^2 = |x|^2 + z_c^T (G_cc z_c - 2 D_c^T x)
+        squared = energies + np.einsum("ij,ij->j", z, coder.gram[own, own] @ z - 2.0 * correlations[own])
         residual[:, c] = -np.sqrt(np.maximum(squared, 0.0) / np.einsum("ij,ij->j", z, z))
-    return {"residual": residual, "svm": svm, "fused": residual + ETA2 * svm}
+    return residual if rule == "residual" else residual + ETA2 * svm

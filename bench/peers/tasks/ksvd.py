@@ -42,10 +42,10 @@ def ksvd_rows(quick: bool, threads: int) -> Iterator[Row]:
         return model.fit(X).components_
 
     def judge(answers: Answers) -> dict[str, Verdict]:
-        """All codes by one and the same OMP; what remains must be as small as the best, give or take a twentieth."""
+        """All codes by one and the same OMP; what remains must be near the best: peers do not replace idle atoms."""
         rest = {k: np.linalg.norm(X - kit.omp(X, A, T) @ A) / np.linalg.norm(X) for k, A in answers.items()}
         best = min(rest.values())
-        return {k: Verdict(bool(r <= 1.05 * best), f"relative error {r:.4f}") for k, r in rest.items()}
+        return {k: Verdict(bool(r <= 1.2 * best), f"relative error {r:.4f}") for k, r in rest.items()}
 
     yield Row(
         f"K-SVD, {ITERATIONS} iterations, {n} samples, {K} atoms, T = {T}",
@@ -97,7 +97,8 @@ def dksvd_rows(quick: bool, threads: int) -> Iterator[Row]:
 
 def lcksvd_rows(quick: bool, threads: int) -> Iterator[Row]:
     data = problem(quick)
-    T, K = data.sparsities[1], PER_CLASS * data.n_classes
+    # dictlearn cannot take more atoms per sample than a class has.
+    T, K = min(data.sparsities[1], PER_CLASS), PER_CLASS * data.n_classes
     shared = {"atoms_per_class": PER_CLASS, "sparsity": T, "readout": "joint", "prep": "none"}
     yield label_row(
         f"LC-KSVD2 training, 5 + 15 iterations, {K} atoms, T = {T}",

@@ -73,6 +73,6 @@ def row(size: str, X: np.ndarray, labels: np.ndarray, ours: dict, floor: object,
         f"prediction, {size}",
         [*contestants, Contestant("scikit-learn", lambda: floor.predict(X), note="PCA, LinearSVC: the floor")],
         judge,
-        lambda answers: n * (reduced + 2 * (r or m) * K + 10 * K + 2 * (r or m) * n_classes),
-        "n(2 m r (PCA) + 2rK + sum K_c^2 + 2rC), for the fused rule",
+        lambda answers: n * (reduced + 4 * (r or m) * K + 4 * K + 2 * (r or m) * n_classes),
+        "n(2mr (PCA) + 4rK + 4K + 2rC), for the fused rule",
     )
