@@ -39,8 +39,8 @@ class Contestant:
     part: float | Callable[[Any], float] = 1.0
     # Shown beside the times.
     note: str = ""
-    # Its first run compiles, so that it says nothing about time.
-    compiles: bool = False
+    # Its first run compiles or trains, so that it says nothing about time.
+    warms_up: bool = False
     # Ours with another setting, or a rule of its own: timed, but not what the ratio is about.
     aside: bool = False
 
@@ -86,7 +86,7 @@ def contest(row: Row, repeats: int, slow: float = SLOW) -> dict[str, Any]:
         try:
             # Twice if it is quick: the first run allocates and fills caches.
             answers[c.name], first[c.name] = clock(c.run)
-            if first[c.name].wall < slow or c.compiles:
+            if first[c.name].cpu < slow or c.warms_up:
                 answers[c.name], first[c.name] = clock(c.run)
         except Exception as error:  # a peer that breaks is a line of the table, not the end of it
             traceback.print_exc()
@@ -99,7 +99,7 @@ def contest(row: Row, repeats: int, slow: float = SLOW) -> dict[str, Any]:
     answers.clear()
 
     taken: dict[str, list[Times]] = {name: [times] for name, times in first.items()}
-    running = [c for c in row.contestants if c.name in first and verdicts[c.name].agrees and first[c.name].wall < slow]
+    running = [c for c in row.contestants if c.name in first and verdicts[c.name].agrees and first[c.name].cpu < slow]
     for _ in range(repeats):
         for c in running:
             inner = max(1, round(SHORTEST / max(first[c.name].wall, 1e-7)))

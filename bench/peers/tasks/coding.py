@@ -85,7 +85,7 @@ def omp_rows(quick: bool, threads: int) -> Iterator[Row]:
                 Contestant(
                     "dictlearn (numba)",
                     lambda T=T: dictlearn.sparse_encode(X, D, algorithm="omp", n_nonzero_coefs=T),
-                    compiles=True,
+                    warms_up=True,
                 ),
                 Contestant(
                     "scikit-learn",

@@ -51,7 +51,7 @@ def ksvd_rows(quick: bool, threads: int) -> Iterator[Row]:
         f"K-SVD, {ITERATIONS} iterations, {n} samples, {K} atoms, T = {T}",
         [
             Contestant("atomlearn", lambda: kit.ksvd(X, D, T, n_iter=ITERATIONS, n_threads=threads)[0], ours=True),
-            Contestant("dictlearn (numba)", by_dictlearn, compiles=True),
+            Contestant("dictlearn (numba)", by_dictlearn, warms_up=True),
             Contestant("ksvd", lambda: ksvd_from(D, T, X)),
         ],
         judge,
@@ -71,7 +71,7 @@ def label_row(title: str, data: Problem, ours: BaseEstimator, other: Callable, t
         title,
         [
             Contestant("atomlearn", lambda: ours.fit(X, y), ours=True),
-            Contestant("dictlearn (numba)", lambda: other().fit(X, y), compiles=True),
+            Contestant("dictlearn (numba)", lambda: other().fit(X, y), warms_up=True),
         ],
         lambda answers: accuracies({k: model.score(data.test, data.y_test) for k, model in answers.items()}, 0.03),
     )
