@@ -58,7 +58,7 @@ def rows(quick: bool, threads: int) -> Iterator[Row]:
             contestants,
             same_labels,
             lambda answers, rule=rule: test_flops(data, rule),
-            "n(4mK + 4K) for residuals (codes and residual terms as one map), n 2mC for the SVM (one map), both if fused",
+            "n(4mK + 4K) for residuals (codes and residual terms by one map), n 2mC for the SVM, both if fused",
             (("authors' code in Octave", "2.5 CPU s; one thread, earlier, on another machine"),)
             if rule == "fused" and not quick
             else (),
