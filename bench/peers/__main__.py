@@ -43,7 +43,7 @@ def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
 
     about = machine()
-    stamp = {"commit": about["commit"], "quick": args.quick}
+    stamp = {"sources": about["sources"], "quick": args.quick}
     modes = [("one", 1, repeats)]
     if about["processors"] > 1 and not args.quick:
         modes.append(("all", about["processors"], max(2, repeats // 2)))
@@ -103,18 +103,21 @@ def machine() -> dict[str, Any]:
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), cpu)
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
-    changed = ["git", "-C", str(ROOT), "status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]
-    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() or "unknown"
-    if subprocess.run(changed, capture_output=True, text=True).stdout.strip():
-        commit += " with changes"
+    commit, sources = git("rev-parse", "--short=12", "HEAD"), git("rev-parse", "--short=12", "HEAD:crates")
+    if git("status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"):
+        commit, sources = f"{commit} with changes", f"{sources} with changes"
     return {
         "cpu": cpu,
         "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "system": f"{platform.system()} {platform.machine()}",
-        "commit": commit,
+        "commit": commit or "unknown",
+        "sources": sources or "unknown",
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PEERS},
     }
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
 
 
 def version(name: str) -> str:
