@@ -18,7 +18,6 @@ from . import report
 from .tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
-OUT = ROOT / "target" / "bench"
 PEERS = ["numpy", "scipy", "scikit-learn", "spams-bin", "dictlearn", "numba", "dictol", "ksvd"]
 THREAD_VARIABLES = [
     "OPENBLAS_NUM_THREADS",
@@ -40,7 +39,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=None, help="measurements of each contestant (5; quick 3)")
     args = parser.parse_args()
     repeats = args.repeats or (3 if args.quick else 5)
-    OUT.mkdir(parents=True, exist_ok=True)
+    out = ROOT / "target" / ("bench-quick" if args.quick else "bench")
+    out.mkdir(parents=True, exist_ok=True)
 
     about = machine()
     stamp = {"sources": about["sources"], "quick": args.quick}
@@ -49,17 +49,17 @@ def main() -> None:
         modes.append(("all", about["processors"], max(2, repeats // 2)))
     for mode, threads, times in modes:
         for task in args.only or TASKS:
-            done = finished(task, stamp) if args.resume or mode == "all" else {}
+            done = finished(out, task, stamp) if args.resume or mode == "all" else {}
             if mode in done or (mode == "all" and task in ONE_THREAD_ONLY):
                 continue
             print(f"==> {task}, {threads} thread(s)", file=sys.stderr)
             result = {"stamp": stamp, "time": now()} | done | {mode: worker(task, threads, times, args.quick)}
-            write(OUT / f"{task}.json", json.dumps(result, indent=1))
-            summarise(about, args.quick)
-    summarise(about, args.quick)
+            write(out / f"{task}.json", json.dumps(result, indent=1))
+            summarise(out, about, args.quick)
+    summarise(out, about, args.quick)
     if args.docs:
-        report.update_page(ROOT / "docs", json.loads((OUT / "results.json").read_text()), write)
-    print((OUT / "results.md").read_text())
+        report.update_page(ROOT / "docs", json.loads((out / "results.json").read_text()), write)
+    print((out / "results.md").read_text())
 
 
 def worker(task: str, threads: int, repeats: int, quick: bool) -> dict[str, Any]:
@@ -73,18 +73,18 @@ def worker(task: str, threads: int, repeats: int, quick: bool) -> dict[str, Any]
         return json.loads(Path(file).read_text())
 
 
-def summarise(about: dict[str, Any], quick: bool) -> None:
+def summarise(out: Path, about: dict[str, Any], quick: bool) -> None:
     """Everything that is done, of whichever run, into one file and one page."""
-    tasks = {task: done for task in TASKS if (done := finished(task, {"quick": quick}))}
+    tasks = {task: done for task in TASKS if (done := finished(out, task, {"quick": quick}))}
     results = {"schema": "atomlearn.bench/1", "machine": about, "quick": quick, "time": now(), "tasks": tasks}
-    write(OUT / "results.json", json.dumps(results, indent=1))
-    write(OUT / "results.md", report.page(results))
-    write(OUT / "ratios.svg", report.bars(results))
+    write(out / "results.json", json.dumps(results, indent=1))
+    write(out / "results.md", report.page(results))
+    write(out / "ratios.svg", report.bars(results))
 
 
-def finished(task: str, stamp: dict[str, Any]) -> dict[str, Any]:
+def finished(out: Path, task: str, stamp: dict[str, Any]) -> dict[str, Any]:
     """What is there of a task, if it has this stamp."""
-    path = OUT / f"{task}.json"
+    path = out / f"{task}.json"
     done = json.loads(path.read_text()) if path.exists() else {"stamp": {}}
     return done if stamp.items() <= done["stamp"].items() else {}
 

@@ -51,7 +51,7 @@ def page(results: dict[str, Any]) -> str:
         f"{results['time']}, commit {about['commit']}. {about['cpu']}, {about['processors']} processors, "
         f"{about['system']}; dgemm on one thread {rate}. Load average when tasks began: {load(results)}. {versions}.",
         "",
-        "| task | atomlearn, CPU s | best peer, CPU s | ratio | ratio of wall times, all processors | of the bound |",
+        "| task | atomlearn, CPU s | best peer, CPU s | ratio | of the bound | wall times with all processors, ratio |",
         "|---|---|---|---|---|---|",
     ]
     rows = list(lines(results))
@@ -63,8 +63,8 @@ def page(results: dict[str, Any]) -> str:
             seconds(a["cpu_best"]) if a else "not timed: its answer disagrees",
             f"{seconds(b['cpu_best'])} ({b['name']})" if b else "no peer with the same answer",
             number(ratio(row), "{:.1f}"),
-            number(everywhere, "{:.1f}"),
             number(bound(row), "{:.0%}"),
+            number(everywhere, "{:.1f}"),
         ]
         text.append(f"| {' | '.join(cells)} |")
     for task, done in results["tasks"].items():
