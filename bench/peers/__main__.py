@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="update docs/performance.md")
     parser.add_argument("--repeats", type=int, default=None, help="measurements of each contestant (5; quick 3)")
     args = parser.parse_args()
+    if args.quick and args.docs:
+        parser.error("--docs is for the full version: leave out --quick")
     repeats = args.repeats or (3 if args.quick else 5)
     out = ROOT / "target" / ("bench-quick" if args.quick else "bench")
     out.mkdir(parents=True, exist_ok=True)

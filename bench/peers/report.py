@@ -42,6 +42,12 @@ def bound(row: Line) -> Optional[float]:
     return row["flops"] / (1e9 * row["dgemm"]) / a["cpu_best"] if a and row["flops"] else None
 
 
+def gain(row: Line) -> Optional[float]:
+    """How many times as fast all processors are as one, by the clock on the wall."""
+    one, everywhere = ours(row), row["all"] and ours(row["all"])
+    return one["wall_best"] / everywhere["wall_best"] if one and everywhere else None
+
+
 def page(results: dict[str, Any]) -> str:
     about = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
@@ -51,8 +57,8 @@ def page(results: dict[str, Any]) -> str:
         f"{results['time']}, commit {about['commit']}. {about['cpu']}, {about['processors']} processors, "
         f"{about['system']}; dgemm on one thread {rate}. Load average when tasks began: {load(results)}. {versions}.",
         "",
-        "| task | atomlearn, CPU s | best peer, CPU s | ratio | of the bound | wall times with all processors, ratio |",
-        "|---|---|---|---|---|---|",
+        "| task | atomlearn, CPU s | best peer, CPU s | ratio | of the bound | all processors: wall ratio | own gain |",
+        "|---|---|---|---|---|---|---|",
     ]
     rows = list(lines(results))
     for row in rows:
@@ -65,11 +71,12 @@ def page(results: dict[str, Any]) -> str:
             number(ratio(row), "{:.1f}"),
             number(bound(row), "{:.0%}"),
             number(everywhere, "{:.1f}"),
+            number(gain(row), "{:.2f}"),
         ]
         text.append(f"| {' | '.join(cells)} |")
     for task, done in results["tasks"].items():
         if "missing" in done["one"]:
-            text.append(f"| {task} | not run: {done['one']['missing']} | | | | |")
+            text.append(f"| {task} | not run: {done['one']['missing']} | | | | | |")
     text += growth_table(results)
     text += ["", "Everybody, best and median of the repeats:", ""]
     text += ["| task | who | CPU s, one thread | wall s, all processors | answer |", "|---|---|---|---|---|"]
@@ -101,7 +108,7 @@ def contestants(row: Line) -> Iterator[str]:
             if other and other["agrees"]:
                 wall = f"{seconds(other['wall_best'])}, {seconds(other['wall_median'])}"
         name = f"{c['name']} ({c['note']})" if c["note"] else c["name"]
-        verdict = c["detail"] if c["agrees"] else f"disagrees: {c['detail']}"
+        verdict = c["detail"] if c["agrees"] or "part" not in c else f"disagrees: {c['detail']}"
         yield f"| {row['title']} | {name} | {cpu} | {wall} | {verdict} |"
     for name, times in row["quoted"]:
         yield f"| {row['title']} | {name} | quoted: {times} | | |"
