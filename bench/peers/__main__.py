@@ -55,7 +55,11 @@ def main() -> None:
             if mode in done or (mode == "all" and task in ONE_THREAD_ONLY):
                 continue
             print(f"==> {task}, {threads} thread(s)", file=sys.stderr)
-            result = {"stamp": stamp, "time": now()} | done | {mode: worker(task, threads, times, args.quick)}
+            result = (
+                {"stamp": stamp, "time": now(), "commit": about["commit"]}
+                | done
+                | {mode: worker(task, threads, times, args.quick)}
+            )
             write(out / f"{task}.json", json.dumps(result, indent=1))
             summarise(out, about, args.quick)
     summarise(out, about, args.quick)

@@ -54,7 +54,7 @@ def page(results: dict[str, Any]) -> str:
     rates = [done["one"]["dgemm"] for done in results["tasks"].values() if "dgemm" in done["one"]]
     rate = f"{min(rates):.0f} to {max(rates):.0f} GFLOP/s" if rates else "not measured"
     text = [
-        f"{results['time']}, commit {about['commit']}. {about['cpu']}, {about['processors']} processors, "
+        f"{taken(results)}. {about['cpu']}, {about['processors']} processors, "
         f"{about['system']}; dgemm on one thread {rate}. Load average when tasks began: {load(results)}. {versions}.",
         "",
         "| task | atomlearn, CPU s | best peer, CPU s | ratio | of the bound | all processors: wall ratio | own gain |",
@@ -85,6 +85,14 @@ def page(results: dict[str, Any]) -> str:
     text += ["", "Bounds: least arithmetic of the best known formulation over the dgemm rate of the same process.", ""]
     text += [f"- {row['title']}: {row['flops'] / 1e9:.3g} GFLOP = {row['formula']}" for row in rows if row["flops"]]
     return "\n".join(text) + "\n"
+
+
+def taken(results: dict[str, Any]) -> str:
+    """When the tasks were measured, and of which versions."""
+    times = sorted(done["time"] for done in results["tasks"].values())
+    commits = sorted({done["commit"] for done in results["tasks"].values()})
+    span = times[0] if times[:1] == times[-1:] else " to ".join(times[:1] + times[-1:])
+    return f"{span}, commit {' and '.join(commits)}"
 
 
 def load(results: dict[str, Any]) -> str:
