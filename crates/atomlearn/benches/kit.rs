@@ -8,7 +8,7 @@ use atomlearn::coding::margin::{ActiveSet, Margins};
 use atomlearn::coding::omp::{OmpLimits, omp};
 use atomlearn::graph::{Affinity, AtomGraph};
 use atomlearn::init::class_pca_mean;
-use atomlearn::linalg::{Spd, gram, mul, outer_gram, qr};
+use atomlearn::linalg::{Spd, gram, mul, outer_gram, qr, select_columns};
 use atomlearn::pca::pca;
 use atomlearn::svm::one_vs_rest;
 use atomlearn::{Dataset, Mat, synth};
@@ -25,6 +25,13 @@ fn main() {
 /// Samples near a subspace per class, on top of one another enough for the SVM to have work.
 fn samples(per_class: usize) -> Dataset {
     synth::blobs(CLASSES, per_class, FEATURES, 1)
+}
+
+/// Twenty atoms of each class, and `new` other samples of the same classes.
+fn atoms_and_samples(new: usize) -> (Mat<f64>, Mat<f64>) {
+    let all = samples(25);
+    let (atoms, others): (Vec<usize>, Vec<usize>) = (0..all.n_samples()).partition(|i| i % 25 < 20);
+    (select_columns(all.x(), &atoms), select_columns(all.x(), &others[..new]))
 }
 
 fn atoms() -> Mat<f64> {
@@ -96,23 +103,23 @@ fn svm_warm(bencher: Bencher<'_, '_>) {
     bencher.bench(|| one_vs_rest(train.x(), &targets, CLASSES, 0.2, Some(&start)));
 }
 
-#[divan::bench(args = [1e-3, 1e-2, 1e-1])]
+#[divan::bench(args = [1e-3, 1e-2, 1e-1], sample_count = 10)]
 fn lasso_over_samples(bencher: Bencher<'_, '_>, lambda: f64) {
-    let (train, test) = (samples(20), synth::blobs(CLASSES, 5, FEATURES, 3));
-    let (g, b) = (gram(train.x()), mul(train.x().transpose(), test.x()));
-    let energies = vec![1.0; test.n_samples()];
+    let (d, x) = atoms_and_samples(20);
+    let (g, b) = (gram(d.as_ref()), mul(d.transpose(), x.as_ref()));
+    let energies = vec![1.0; x.ncols()];
     let task = LassoTask::Penalised(lambda);
     bencher
-        .counter(ItemsCount::new(test.n_samples()))
+        .counter(ItemsCount::new(x.ncols()))
         .bench(|| lasso(g.as_ref(), b.as_ref(), &energies, task, LassoLimits::default()));
 }
 
 #[divan::bench(args = [10, 30])]
 fn omp_over_samples(bencher: Bencher<'_, '_>, sparsity: usize) {
-    let (train, test) = (samples(20), synth::blobs(CLASSES, 20, FEATURES, 3));
-    let (g, b) = (gram(train.x()), mul(train.x().transpose(), test.x()));
+    let (d, x) = atoms_and_samples(190);
+    let (g, b) = (gram(d.as_ref()), mul(d.transpose(), x.as_ref()));
     let limits = OmpLimits { sparsity, error: None };
-    bencher.counter(ItemsCount::new(test.n_samples())).bench(|| omp(g.as_ref(), b.as_ref(), limits));
+    bencher.counter(ItemsCount::new(x.ncols())).bench(|| omp(g.as_ref(), b.as_ref(), limits));
 }
 
 #[divan::bench(args = [1, 5])]
