@@ -25,7 +25,7 @@ pub fn lasso<'py>(
     py: Python<'py>,
     x: Rows<'py>,
     d: Rows<'py>,
-    lambda: f64,
+    penalty: f64,
     tolerance: f64,
     threads: usize,
 ) -> PyResult<Csr<'py>> {
@@ -33,7 +33,7 @@ pub fn lasso<'py>(
         let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
         let correlations = mul(d.transpose(), x);
         let limits = LassoLimits { tolerance, ..LassoLimits::default() };
-        let (gram, task) = (gram(d), LassoTask::Penalised(lambda));
+        let (gram, task) = (gram(d), LassoTask::Penalised(penalty));
         Ok(atomlearn::coding::lasso::lasso(gram.as_ref(), correlations.as_ref(), &energies, task, limits).codes)
     })?;
     Ok(csr(py, &codes))
