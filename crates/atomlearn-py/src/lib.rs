@@ -6,6 +6,7 @@
 mod arrays;
 mod error;
 mod fit;
+mod kit;
 mod lab;
 mod methods;
 mod model;
@@ -23,6 +24,8 @@ mod _atomlearn {
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::fit::{CurrentModel, fit};
+    #[pymodule_export]
+    use super::kit::{atom_graph, ksvd, lasso, omp, pca};
     #[pymodule_export]
     use super::lab::{compare, report};
     #[pymodule_export]

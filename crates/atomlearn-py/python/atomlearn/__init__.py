@@ -8,7 +8,7 @@
 True
 """
 
-from . import _estimators, plot
+from . import _estimators, kit, plot
 from ._atomlearn import __version__
 from ._base import FitWarning, methods
 from ._estimators import *  # noqa: F403
@@ -27,6 +27,7 @@ __all__ = [
     "Step",
     "__version__",
     "compare",
+    "kit",
     "load",
     "methods",
     "plot",

@@ -1,0 +1,1 @@
+"""Benchmarks of atomlearn against every peer; started by bench/run."""
