@@ -1,13 +1,18 @@
 //! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
 
+use crate::linalg::concat_columns;
+use crate::method::best_class;
 use crate::prep::{Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 
 const FORMAT: &str = "atomlearn.model/1";
+/// Samples prepared and scored together; fixed, so that results never depend on the number of threads.
+const BLOCK: usize = 1024;
 
 /// Preprocessing and classifier, trained together.
 pub struct Model {
@@ -73,8 +78,7 @@ impl Model {
         self.classifier.classes()
     }
 
-    /// Takes raw samples (features x samples) through the preprocessing.
-    pub fn prepare(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+    fn check(&self, x: MatRef<'_, f64>) -> Result<()> {
         if x.nrows() != self.prep.n_features() {
             return Err(Error::Shape {
                 what: "features per sample".into(),
@@ -82,18 +86,38 @@ impl Model {
                 found: x.nrows().to_string(),
             });
         }
-        crate::dataset::check_finite(x)?;
+        crate::dataset::check_finite(x)
+    }
+
+    /// Takes raw samples (features x samples) through the preprocessing.
+    pub fn prepare(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        self.check(x)?;
         Ok(self.prep.apply(x))
     }
 
     /// Scores of raw samples, classes x samples, larger = more likely.
     pub fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        self.classifier.scores(self.prepare(x)?.as_ref())
+        self.check(x)?;
+        if x.ncols() <= BLOCK {
+            return self.classifier.scores(self.prep.apply(x).as_ref());
+        }
+        // Block by block, so that prepared samples are scored while they are in the cache.
+        let starts: Vec<usize> = (0..x.ncols()).step_by(BLOCK).collect();
+        let score = |&start: &usize| {
+            let block = x.subcols(start, BLOCK.min(x.ncols() - start));
+            self.classifier.scores(self.prep.apply(block).as_ref())
+        };
+        let blocks: Result<Vec<Mat<f64>>> = starts.par_iter().map(score).collect();
+        match blocks {
+            Ok(blocks) => Ok(concat_columns(&blocks)),
+            // The error counts samples from the start of a block; this one counts from the start.
+            Err(_) => self.classifier.scores(self.prep.apply(x).as_ref()),
+        }
     }
 
     /// The class of every raw sample, as an index into [`Model::classes`].
     pub fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        self.classifier.predict(self.prepare(x)?.as_ref())
+        Ok(best_class(self.scores(x)?.as_ref()))
     }
 
     /// Writes the model file, atomically.

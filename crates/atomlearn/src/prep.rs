@@ -237,6 +237,15 @@ fn fit_pca(x: MatRef<'_, f64>, keep: Keep, watch: &mut dyn Observer) -> Result<P
 }
 
 impl Fitted {
+    /// [`Fitted::apply`] without a copy where none is needed.
+    fn apply_to(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        match self {
+            Fitted::Kernel(map) => map.apply(x),
+            Fitted::Affine { shift: None, basis: Some(basis), scale: None } => mul(basis.transpose(), x),
+            _ => self.apply(x.to_owned()),
+        }
+    }
+
     fn apply(&self, mut x: Mat<f64>) -> Mat<f64> {
         match self {
             Fitted::Unit => {
@@ -333,7 +342,9 @@ impl Prep {
 
     /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        self.steps.iter().fold(x.to_owned(), |x, step| step.apply(x))
+        let mut steps = self.steps.iter();
+        let first = steps.next().map_or_else(|| x.to_owned(), |step| step.apply_to(x));
+        steps.fold(first, |x, step| step.apply(x))
     }
 
     /// All steps as part of an ONNX graph.

@@ -92,8 +92,8 @@ impl RidgeResiduals {
         self.stacked.subrows(0, self.blocks.total())
     }
 
-    /// Codes of the samples and their class residuals.
-    pub fn of(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Residuals) {
+    /// Class residuals of the samples.
+    pub fn of(&self, x: MatRef<'_, f64>) -> Residuals {
         let (n_atoms, n_classes, n) = (self.blocks.total(), self.blocks.len(), x.ncols());
         let both = mul(self.stacked.as_ref(), x);
         let (mut squared, mut code_energy) = (Mat::zeros(n_classes, n), Mat::zeros(n_classes, n));
@@ -106,7 +106,7 @@ impl RidgeResiduals {
                 code_energy[(c, i)] = dot(z, z);
             }
         }
-        (both.subrows(0, n_atoms).to_owned(), Residuals { squared, code_energy })
+        Residuals { squared, code_energy }
     }
 }
 
@@ -218,7 +218,8 @@ mod tests {
         let d = Mat::from_fn(6, 7, |i, j| ((i * 5 + j * 3) % 11) as f64 / 11.0 - 0.3);
         let x = Mat::from_fn(6, 4, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
         let blocks = Blocks::from_sizes([3, 0, 4]);
-        let (z, found) = RidgeResiduals::new(d.as_ref(), &blocks, 0.1, "t").unwrap().of(x.as_ref());
+        let residuals = RidgeResiduals::new(d.as_ref(), &blocks, 0.1, "t").unwrap();
+        let (z, found) = (mul(residuals.map(), x.as_ref()), residuals.of(x.as_ref()));
         assert!((mul(ridge_map(d.as_ref(), 0.1, "t").unwrap().as_ref(), x.as_ref()) - &z).norm_max() < 1e-14);
         for (c, range) in blocks.ranges().enumerate() {
             let part = mul(d.subcols(range.start, range.len()), z.subrows(range.start, range.len()));

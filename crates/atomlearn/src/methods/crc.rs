@@ -10,6 +10,7 @@
 //! Deviation: the original scales `kappa` with the number of samples; here it is used as given.
 
 use crate::export::{Graph, Value};
+use crate::linalg::mul;
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::score::RidgeResiduals;
@@ -86,7 +87,7 @@ impl Classifier for CrcModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        let (_, residuals) = self.coder.of(x);
+        let residuals = self.coder.of(x);
         vec![match self.residual {
             Residual::Regularized => -residuals.regularized(),
             Residual::Plain => -residuals.squared,
@@ -94,7 +95,7 @@ impl Classifier for CrcModel {
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        Some(self.coder.of(x).0)
+        Some(mul(self.coder.map(), x))
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {

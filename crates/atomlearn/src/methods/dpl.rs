@@ -256,7 +256,7 @@ impl Classifier for DplModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![-self.residuals.of(x).1.squared]
+        vec![-self.residuals.of(x).squared]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {

@@ -122,6 +122,8 @@ pub struct LcdlSvModel {
     sizes: Mat<f64>,
     svm: Svm,
     bias: Mat<f64>,
+    /// `U^T P`: SVM scores without bias, straight from samples.
+    folded: Mat<f64>,
     coder: RidgeResiduals,
     eta2: f64,
     rule: Rule,
@@ -402,9 +404,7 @@ impl LcdlSv {
         let targets = train.targets();
         let never_fitted = model.svm.weights.norm_max() == 0.0;
         let refit = never_fitted || self.refit_svm.unwrap_or_else(|| {
-            // U^T P x without the codes P x.
-            let folded = mul(model.svm.weights.transpose(), model.coder.map());
-            let scores = mul(folded.as_ref(), train.x());
+            let scores = mul(model.folded.as_ref(), train.x());
             let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
             let lagging = on_test < on_fitted - LAGGING;
             if lagging {
@@ -421,6 +421,7 @@ impl LcdlSv {
         if refit {
             model.svm = self.fit_to_test_codes(model.coder.map(), train, near)?;
             model.bias = model.svm.bias_row();
+            model.folded = mul(model.svm.weights.transpose(), model.coder.map());
         }
         Ok(model)
     }
@@ -441,10 +442,12 @@ impl LcdlSv {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
         let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1, "LCDL-SV test coder")?;
         let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
+        let folded = mul(svm.weights.transpose(), coder.map());
         Ok(LcdlSvModel {
             classes,
             sizes,
             bias,
+            folded,
             svm,
             coder,
             eta2: self.eta2,
@@ -480,6 +483,16 @@ struct Codes {
     dictionary: Subspace,
 }
 
+impl LcdlSvModel {
+    fn residual_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        -self.coder.of(x).regularized()
+    }
+
+    fn svm_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        with_bias(&mul(self.folded.as_ref(), x), &self.svm)
+    }
+}
+
 impl Classifier for LcdlSvModel {
     fn n_features(&self) -> usize {
         self.dictionary.nrows()
@@ -512,9 +525,16 @@ impl Classifier for LcdlSvModel {
         scores
     }
 
+    fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        match self.rule {
+            Rule::Residual => self.residual_scores(x),
+            Rule::Svm => self.svm_scores(x),
+            Rule::Fused => fuse(&self.residual_scores(x), &self.svm_scores(x), self.eta2),
+        }
+    }
+
     fn score_terms_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        let (codes, residuals) = self.coder.of(x);
-        vec![-residuals.regularized(), self.svm.scores(codes.as_ref())]
+        vec![self.residual_scores(x), self.svm_scores(x)]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
