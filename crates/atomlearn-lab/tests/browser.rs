@@ -3,17 +3,14 @@
 //! Needs Chromium. Without it the test says so and passes, unless `CI=true`, where it fails.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "browser/devtools.rs"]
-mod devtools;
-
 use atomlearn::io;
 use atomlearn::registry::{Values, method};
+use atomlearn_browser::Browser;
 use atomlearn_lab::compare::{Entry, Plan, Run, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::record::Record;
 use atomlearn_lab::report::{Content, RankSummary, RuleCurve, Sensitivity, page_of};
 use atomlearn_lab::splits;
-use devtools::Browser;
 use serde_json::{Value, json};
 
 struct LookInside;
@@ -204,7 +201,7 @@ fn check_print(browser: &mut Browser, file: &std::path::Path) {
 
 #[test]
 fn the_report_in_a_browser() {
-    let Some(program) = devtools::find() else {
+    let Some(program) = atomlearn_browser::find() else {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "no Chromium found, and CI must have one");
         eprintln!("SKIPPED: no Chromium found; install it or name it in ATOMLEARN_CHROMIUM");
         return;

@@ -9,7 +9,7 @@ const PAUSE = 60; // Milliseconds between two questions while somebody draws.
 const DIGIT_RANGE = [0, 16], PICTURE_RANGE = [0, 255];
 const element = id => document.getElementById(id);
 let facts, show, pad = null, asked = 0, timer = null;
-let source = null; // { count, body(row), type, row(row) }: the samples at hand.
+let source = null; // { type, body(row), count }: the samples at hand; only the server knows the count of an array.
 
 /** Asks the server about one sample; only the last answer counts. */
 async function ask(row) {
@@ -20,7 +20,8 @@ async function ask(row) {
     const answer = await response.json();
     if (turn !== asked) return;
     if (!response.ok) throw new Error(answer.error);
-    if (source.count === null) offer(source, answer.rows);
+    source.count ??= answer.rows;
+    offer(source.count);
     complain(null);
     show.explain(answer);
   } catch (error) {
@@ -43,13 +44,12 @@ function useRows(rows, drawing = false) {
 function use(samples) {
   clearTimeout(timer);
   source = samples;
-  offer(samples, samples.count ?? 1);
+  offer(samples.count ?? 1);
   timer = setTimeout(() => ask(0), 0);
 }
 
 /** Lets the user choose among several samples. */
-function offer(samples, count) {
-  samples.count = count;
+function offer(count) {
   element("which").hidden = count < 2;
   element("rows").textContent = `of ${count}`;
   element("row").max = count;

@@ -139,7 +139,7 @@ export class Show {
     element("atoms-note").textContent = `The model ${whose} these patterns above all. Share: part of the whole code; a minus sign means the pattern is taken away.${joined}${space}`;
     const of = name => (name === null ? "" : ` of class ${name}`);
     const small = other => make("li", {}, drawn(other.bytes, picture, `atom ${other.atom}${of(other.class)}`),
-      make("small", {}, other.class === null ? `weight ${other.weight}` : `${other.class} · ${other.weight.toFixed(2)}`));
+      make("small", {}, `${other.class === null ? "near" : `near: class ${other.class}`}, weight ${other.weight.toFixed(2)}`));
     const large = atom => {
       const bar = make("i");
       bar.style.width = `${(100 * atom.share / atoms[0].share).toFixed(1)}%`;

@@ -35,7 +35,8 @@ struct Queue {
 impl Batches {
     /// An empty queue.
     pub fn new(subject: Arc<Subject>, metrics: Arc<Metrics>, max_batch: usize) -> Self {
-        Batches { subject, metrics, max_batch: max_batch.min(Config::LARGEST_BATCH), queue: Mutex::default() }
+        let max_batch = if subject.joins() { max_batch.min(Config::LARGEST_BATCH) } else { 1 };
+        Batches { subject, metrics, max_batch, queue: Mutex::default() }
     }
 
     /// Scores samples (features x samples, checked already).
@@ -87,10 +88,11 @@ impl Batches {
 
 impl Batches {
     fn score(&self, batch: Vec<Job>) {
-        let x = joined(&batch);
-        let samples: usize = batch.iter().map(|job| job.x.ncols()).sum();
-        self.metrics.scored(samples);
-        let scores = self.subject.model.scores(x.as_ref());
+        self.metrics.scored(batch.iter().map(|job| job.x.ncols()).sum());
+        let scores = match &batch[..] {
+            [only] if only.x.ncols() > 1 || !self.subject.joins() => self.subject.model.scores(only.x.as_ref()),
+            all => self.subject.model.scores(joined(all).as_ref()),
+        };
         let mut start = 0;
         for job in batch {
             let own = match &scores {

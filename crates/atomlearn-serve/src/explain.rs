@@ -62,8 +62,9 @@ pub fn explain<'a>(subject: &'a Subject, x: &Mat<f64>, row: usize) -> Result<Exp
     if row >= x.ncols() {
         return Err(Refusal::bad(format!("row {row} was asked for, but the rows are 0 to {}", x.ncols() - 1)));
     }
-    let sample = x.subcols(row, 1);
-    let prepared = subject.model.prepare(sample)?;
+    // Where /predict doubles a lone sample, so must this, to have the same bits; see `batch.rs`.
+    let sample = select_columns(x.as_ref(), &[row, row][..if subject.joins() { 2 } else { 1 }]);
+    let prepared = subject.model.prepare(sample.as_ref())?;
     let classifier = subject.classifier();
     let by_rule = classifier.scores_by_rule(prepared.as_ref())?;
     let rule = classifier.rule();
@@ -82,7 +83,7 @@ pub fn explain<'a>(subject: &'a Subject, x: &Mat<f64>, row: usize) -> Result<Exp
         row,
         rows: x.ncols(),
         picture: subject.shape.map(inside::picture_size),
-        sample: inside::draw(&column(sample, 0), subject.shape),
+        sample: inside::draw(&column(sample.as_ref(), 0), subject.shape),
         kind: inside::dictionary(classifier).map(|(kind, _)| kind).filter(|_| !uses.is_empty()),
         raw: drawn.raw,
         atoms: uses.iter().map(|of| drawn.atom(subject, of)).collect(),

@@ -63,7 +63,9 @@ mod tests {
             origin.map(|origin| headers.insert(ORIGIN, origin.parse().unwrap()));
             hosts.check(&headers).is_ok()
         };
-        for good in ["localhost", "LOCALHOST:80", "127.0.0.1:8642", "[::1]:8642", "[::1]", "192.0.2.1", "faces.example:1"] {
+        for good in
+            ["localhost", "LOCALHOST:80", "127.0.0.1:8642", "[::1]:8642", "[::1]", "192.0.2.1", "faces.example:1"]
+        {
             assert!(check(Some(good), None), "{good}");
         }
         for bad in ["evil.example", "localhost.evil.example", "", "127.0.0.1.evil.example:80", "é"] {

@@ -90,7 +90,12 @@ impl Metrics {
         let _ = writeln!(text, "atomlearn_in_flight_requests {}", self.in_flight.load(Relaxed));
         head(&mut text, "atomlearn_connections", "gauge", "Open connections.");
         let _ = writeln!(text, "atomlearn_connections {}", self.connections.load(Relaxed));
-        head(&mut text, "atomlearn_predict_seconds", "histogram", "From the head of a request to its answer, /predict.");
+        head(
+            &mut text,
+            "atomlearn_predict_seconds",
+            "histogram",
+            "From the head of a request to its answer, /predict.",
+        );
         self.seconds.write(&mut text, "atomlearn_predict_seconds");
         head(&mut text, "atomlearn_batch_samples", "histogram", "Samples that were scored together.");
         self.batches.write(&mut text, "atomlearn_batch_samples");

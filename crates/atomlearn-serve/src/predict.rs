@@ -59,11 +59,7 @@ pub fn reply(subject: &Subject, scores: &Mat<f64>, with_scores: bool) -> Result<
     let columns = || scores.col_iter().map(|column| column.iter().copied().collect()).collect();
     reply::json(&Prediction {
         schema: "atomlearn.predict/1",
-        model: About {
-            name: &subject.name,
-            method: subject.model.method().key,
-            rule: subject.classifier().rule(),
-        },
+        model: About { name: &subject.name, method: subject.model.method().key, rule: subject.classifier().rule() },
         classes: subject.model.classes(),
         labels: best_class(scores.as_ref()).into_iter().map(|c| subject.class(c)).collect(),
         scores: with_scores.then(columns),

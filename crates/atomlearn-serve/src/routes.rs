@@ -97,7 +97,8 @@ impl App {
             "/healthz" => reply::json(&json!({"status": "ok"})),
             "/model" => reply::json(self.subject.facts()),
             _ => {
-                let (version, method, rule) = (env!("CARGO_PKG_VERSION"), model.method().key, model.classifier().rule());
+                let (version, method, rule) =
+                    (env!("CARGO_PKG_VERSION"), model.method().key, model.classifier().rule());
                 let text = self.metrics.text(&[("version", version), ("method", method), ("rule", rule)]);
                 Ok(reply::bytes(StatusCode::OK, "text/plain; version=0.0.4", text))
             }

@@ -7,7 +7,8 @@ use hyper::header::{CONTENT_TYPE, HeaderMap};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-const FORMS: &str = "send JSON rows such as [[1, 2], [3, 4]] as application/json, or a NumPy array as application/x-npy";
+const FORMS: &str =
+    "send JSON rows such as [[1, 2], [3, 4]] as application/json, or a NumPy array as application/x-npy";
 
 /// How the samples of a body are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,9 @@ impl Form {
         match essence.as_str() {
             "application/json" => Ok(Form::Json),
             "application/x-npy" | "application/npy" | "application/octet-stream" => Ok(Form::Npy),
-            "" => Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has no content type; {FORMS}"))),
+            "" => {
+                Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has no content type; {FORMS}")))
+            }
             other => {
                 let message = format!("content type `{other}` cannot be read; {FORMS}");
                 Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
@@ -106,7 +109,10 @@ struct Table {
 impl Table {
     fn push(&mut self, value: f64, place: usize) -> Result<(), String> {
         if place == self.expected.features {
-            return Err(format!("row {} (counted from 0) has more than {place} numbers, the model takes {place}", self.rows));
+            return Err(format!(
+                "row {} (counted from 0) has more than {place} numbers, the model takes {place}",
+                self.rows
+            ));
         }
         self.values.push(value);
         Ok(())

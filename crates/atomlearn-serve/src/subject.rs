@@ -1,12 +1,18 @@
 //! The model that is served, with what the page needs to show it.
 
 use atomlearn::io::{self, ImageShape};
-use atomlearn::{Classifier, MatRef, Model};
+use atomlearn::prep::PrepSpec;
+use atomlearn::registry::{self, Values};
+use atomlearn::{Classifier, MatRef, Model, export};
+use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::inside::{self, Graph};
+use atomlearn_lab::{provenance, splits};
 use serde_json::{Value, json};
 
 /// Digits that the page offers to try: this many of each.
 const EXAMPLES_PER_CLASS: usize = 3;
+/// Digits of every class that the demonstration is trained on.
+const DEMO_PER_CLASS: usize = 50;
 
 /// A model and how to show it.
 pub struct Subject {
@@ -33,15 +39,37 @@ impl Subject {
         let shape = shape.or_else(|| recorded_shape(&model)).or(eight).filter(fits);
         let graph = inside::atom_graph(model.classifier(), model.params());
         let atom_classes = inside::classes_of_atoms(model.classifier());
-        let mut subject =
-            Subject { model, name: name.into(), shape, graph, atom_classes, facts: Value::Null };
+        let mut subject = Subject { model, name: name.into(), shape, graph, atom_classes, facts: Value::Null };
         subject.facts = subject.describe(digits.then(|| examples(unseen)));
         subject
+    }
+
+    /// LCDL-SV, trained here and now on some of the embedded digits; the page offers others.
+    pub fn digits() -> atomlearn::Result<Self> {
+        let raw = io::digits();
+        let data = LabData::new("digits (embedded)", digest_raw(&raw), raw)?;
+        let split = splits::stratified(&data, DEMO_PER_CLASS, 1, 0)?.splits.swap_remove(0);
+        let train = data.dataset(&split.train)?;
+        let method = registry::method("lcdl-sv")?;
+        let mut model = Model::train(method, &Values::new(), &PrepSpec::default(), &train, &mut ())?;
+        let about = json!({"name": data.info.path, "sha256": data.info.sha256, "samples": split.train.len()});
+        model.info.insert("data".into(), about);
+        model.info.insert("time".into(), json!(provenance::time()));
+        model.info.insert("range".into(), json!([0.0, 16.0]));
+        Ok(Subject::new(model, "digits", None, Some(&split.test)))
     }
 
     /// The classifier behind the preprocessing.
     pub fn classifier(&self) -> &dyn Classifier {
         self.model.classifier()
+    }
+
+    /// Whether samples of several requests may be scored together without changing a bit.
+    ///
+    /// Closed forms are products, which treat columns alike. Searches (sparse codes, for one) may share work among the
+    /// samples of a block, so that rounding depends on the company.
+    pub fn joins(&self) -> bool {
+        export::METHODS.contains(&self.model.method().key)
     }
 
     /// The name of a class.

@@ -3,20 +3,13 @@
 use crate::args::at_least_one;
 use crate::console::Console;
 use crate::failure::Failure;
-use atomlearn::io::{self, ImageShape};
-use atomlearn::prep::PrepSpec;
-use atomlearn::registry::{self, Values};
 use atomlearn::Model;
-use atomlearn_lab::data::{LabData, digest_raw};
-use atomlearn_lab::{provenance, splits};
+use atomlearn::io::ImageShape;
 use atomlearn_serve::{Config, Subject, serve};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Training digits of every class in `--demo`; the page tries others.
-const DEMO_PER_CLASS: usize = 50;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,7 +83,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             check_shape(&model, args.shape)?;
             Subject::new(model, &name, args.shape, None)
         }
-        None => digits()?,
+        None => Subject::digits()?,
     };
     let config = args.config();
     let listen = config.listen;
@@ -133,24 +126,6 @@ impl Args {
             request_time: limits.request_time,
         }
     }
-}
-
-/// A model of embedded digits, with the places of those it has not seen.
-fn digits() -> Result<Subject, Failure> {
-    let raw = io::digits();
-    let data = LabData::new("digits (embedded)", digest_raw(&raw), raw)?;
-    let splits = splits::stratified(&data, DEMO_PER_CLASS, 1, 0)?;
-    let split = &splits.splits[0];
-    let train = data.dataset(&split.train)?;
-    let mut model = Model::train(registry::method("lcdl-sv")?, &Values::new(), &PrepSpec::default(), &train, &mut ())?;
-    model.info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-    model.info.insert("time".into(), json!(provenance::time()));
-    model.info.insert(
-        "data".into(),
-        json!({"name": data.info.path, "sha256": data.info.sha256, "samples": split.train.len()}),
-    );
-    model.info.insert("range".into(), json!([0.0, 16.0]));
-    Ok(Subject::new(model, "digits", None, Some(&split.test)))
 }
 
 fn check_shape(model: &Model, shape: Option<ImageShape>) -> Result<(), Failure> {

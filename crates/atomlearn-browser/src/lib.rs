@@ -1,5 +1,10 @@
-//! A headless Chromium, driven over its DevTools protocol (JSON over a WebSocket).
+//! A headless Chromium for tests, driven over its DevTools protocol (JSON over a WebSocket).
+//!
+//! Whatever goes wrong in here fails the test that uses it, so it panics.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -7,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tungstenite::{Message, WebSocket};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 
 /// The browser that `ATOMLEARN_CHROMIUM` names, or the first in the search path.
@@ -94,8 +99,13 @@ impl Browser {
 
     /// Opens a file and waits until it is loaded; returns what happened on the way.
     pub fn open(&mut self, file: &Path) -> Vec<Value> {
+        self.open_url(&format!("file://{}", file.display()))
+    }
+
+    /// Opens an address and waits until it is loaded; returns what happened on the way.
+    pub fn open_url(&mut self, url: &str) -> Vec<Value> {
         self.events.clear();
-        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        self.call("Page.navigate", json!({"url": url}));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.receive();
             self.events.push(event);
@@ -108,6 +118,73 @@ impl Browser {
         let answer = self.call("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true.
+    pub fn wait_for(&mut self, expression: &str) {
+        let start = Instant::now();
+        while self.eval(&format!("Boolean({expression})")) != true {
+            if start.elapsed() > PATIENCE {
+                let text = self.eval("document.body.innerText");
+                panic!("waited in vain for {expression}; the page says {text}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The size of the window, the colour scheme, and whether it is a phone.
+    pub fn device(&mut self, width: u32, height: u32, dark: bool) {
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500});
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+        let scheme = json!([{"name": "prefers-color-scheme", "value": if dark { "dark" } else { "light" }}]);
+        self.call("Emulation.setEmulatedMedia", json!({"media": "screen", "features": scheme}));
+    }
+
+    /// Draws a line through points of the window with the mouse held down.
+    pub fn drag(&mut self, points: &[(f64, f64)]) {
+        let mut mouse = |kind: &str, (x, y): (f64, f64), buttons: u8| {
+            let event = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1});
+            self.call("Input.dispatchMouseEvent", event);
+        };
+        let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return };
+        mouse("mousePressed", first, 1);
+        points.iter().for_each(|&point| mouse("mouseMoved", point, 1));
+        mouse("mouseReleased", last, 0);
+    }
+
+    /// Chooses a file in an input.
+    pub fn choose(&mut self, selector: &str, file: &Path) {
+        let document = self.call("DOM.getDocument", json!({}));
+        let root = &document["root"]["nodeId"];
+        let node = self.call("DOM.querySelector", json!({"nodeId": root, "selector": selector}));
+        let files = json!({"nodeId": node["nodeId"], "files": [file.display().to_string()]});
+        self.call("DOM.setFileInputFiles", files);
+    }
+
+    /// Presses a key, named as in `KeyboardEvent.key`.
+    pub fn press(&mut self, key: &str) {
+        let code = match key {
+            "ArrowLeft" => 37,
+            "ArrowUp" => 38,
+            "ArrowRight" => 39,
+            "ArrowDown" => 40,
+            "Tab" => 9,
+            "Enter" => 13,
+            "Delete" => 46,
+            " " => 32,
+            other => panic!("no code for the key {other}"),
+        };
+        let event = |kind: &str| json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+        self.call("Input.dispatchKeyEvent", event("rawKeyDown"));
+        self.call("Input.dispatchKeyEvent", event("keyUp"));
+    }
+
+    /// Keeps a picture of the whole page in the folder that `ATOMLEARN_SCREENSHOTS` names, if it does.
+    pub fn screenshot(&mut self, name: &str) {
+        let Some(folder) = std::env::var_os("ATOMLEARN_SCREENSHOTS") else { return };
+        let shot = self.call("Page.captureScreenshot", json!({"captureBeyondViewport": true}));
+        let bytes = STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
+        std::fs::write(Path::new(&folder).join(format!("{name}.png")), bytes).unwrap();
     }
 
     /// What happened since the page was opened.
