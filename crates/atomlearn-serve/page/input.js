@@ -1,6 +1,7 @@
 // Samples from text, tables and pictures, in the order and range the model was trained with.
 
 const SEPARATORS = /[,;\s]+/;
+const LARGEST = 1024; // Longest side of a picture that is averaged exactly; larger ones are shrunk by the browser first.
 const PICTURES = /\.(png|jpe?g|gif|bmp|webp|avif|svg)$/i;
 
 /** Rows of numbers from text; throws with a sentence that says what is wrong. */
@@ -28,24 +29,34 @@ export function ordered(shares, image, range) {
   return values.map((_, i) => values[(i % image.rows) * image.cols + Math.floor(i / image.rows)]);
 }
 
-/** A picture file as grey shares of the image's size, shrunk by halves so that nothing is skipped. */
+/** A picture file as grey shares of the image's size: every pixel is the mean of the part of the picture it covers. */
 export async function pictureShares(file, image, invert) {
-  let source = await createImageBitmap(file).catch(() => { throw new Error(`“${file.name}” is not a picture this browser can read.`); });
-  let [width, height] = [source.width, source.height];
-  do {
-    width = Math.max(image.cols, Math.ceil(width / 2));
-    height = Math.max(image.rows, Math.ceil(height / 2));
-    const canvas = Object.assign(document.createElement("canvas"), { width, height });
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    context.fillStyle = "#fff";
-    context.fillRect(0, 0, width, height);
-    context.imageSmoothingQuality = "high";
-    context.drawImage(source, 0, 0, width, height);
-    source = canvas;
-  } while (width > image.cols || height > image.rows);
-  const { data } = source.getContext("2d").getImageData(0, 0, width, height);
+  const source = await createImageBitmap(file).catch(() => { throw new Error(`“${file.name}” is not a picture this browser can read.`); });
+  const shrink = Math.min(1, LARGEST / Math.max(source.width, source.height));
+  const [width, height] = [source.width, source.height].map(side => Math.max(1, Math.round(shrink * side)));
+  const context = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
+  Object.assign(context, { fillStyle: "#fff", imageSmoothingQuality: "high" });
+  context.fillRect(0, 0, width, height);
+  context.drawImage(source, 0, 0, width, height);
+  const { data } = context.getImageData(0, 0, width, height);
   const grey = i => (0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]) / 255;
-  return Array.from({ length: width * height }, (_, i) => (invert ? 1 - grey(i) : grey(i)));
+  const [rows, cols] = [covers(height, image.rows), covers(width, image.cols)];
+  const mean = (across, down) => {
+    let [sum, weights] = [0, 0];
+    for (const [y, wy] of down) for (const [x, wx] of across) { sum += wx * wy * grey(y * width + x); weights += wx * wy; }
+    return sum / weights;
+  };
+  return rows.flatMap(down => cols.map(across => (invert ? 1 - mean(across, down) : mean(across, down))));
+}
+
+/** Which of `from` pixels each of `to` pixels covers, and how much of each: a list of [place, share]. */
+function covers(from, to) {
+  return Array.from({ length: to }, (_, i) => {
+    const [start, end] = [i * from / to, (i + 1) * from / to];
+    const first = Math.floor(start);
+    return Array.from({ length: Math.ceil(end) - first }, (_, k) => [first + k, Math.min(end, first + k + 1) - Math.max(start, first + k)])
+      .filter(([place, share]) => share > 1e-9 && place < from);
+  });
 }
 
 /** What a file holds: "npy", "picture" or "text". */

@@ -180,7 +180,7 @@ fn files(browser: &mut Browser, folder: &Path) {
     browser.wait_for(&format!("{LABEL} === '2' && document.getElementById('rows').textContent === 'of 2'"));
     browser.eval("document.getElementById('next').click()");
     browser.wait_for(&format!("{LABEL} === '3'"));
-    let picture = folder.join("six.pgm.png");
+    let picture = folder.join("six.png");
     common::write_png(&picture, digits.x.subcols(6, 1), 20);
     browser.choose("#file", &picture);
     browser.wait_for(&format!("{LABEL} === '6' && document.getElementById('which').hidden"));
