@@ -102,7 +102,7 @@ export class Show {
     element("more").textContent = this.all ? `Show the best ${TOP} only` : `Show all ${classes.length} classes`;
     element("more").setAttribute("aria-expanded", String(this.all));
     const columns = eta2 === null
-      ? Object.entries(scores).map(([rule, values]) => ({ name: rule, note: "longest wins", values, kind: "from-least" }))
+      ? Object.entries(scores).map(([rule, values]) => ({ name: `Score (${rule})`, note: "longest wins", values, kind: "from-least" }))
       : [
         { name: "Residual", note: "shortest wins", values: scores.residual.map(value => -value), kind: "length", good: scores.residual },
         { name: "SVM", note: "right wins", values: scores.svm, kind: "both-ways" },
@@ -145,7 +145,7 @@ export class Show {
       bar.style.width = `${(100 * atom.share / atoms[0].share).toFixed(1)}%`;
       const parts = [drawn(atom.bytes, picture, `atom ${atom.atom}${of(atom.class)}`),
         make("span", { class: "share" }, bar),
-        make("p", {}, make("b", {}, atom.class === null ? `atom ${atom.atom}` : `class ${atom.class}`), ` ${atom.code < 0 ? "−" : "+"}${(100 * atom.share).toFixed(1)} %`)];
+        make("p", {}, make("b", {}, atom.class === null ? `atom ${atom.atom}` : `class ${atom.class}`), ` ${atom.code < 0 ? "−" : "+"}${(100 * atom.share).toFixed(1)}\u00a0%`)];
       if (atom.neighbours.length > 0) parts.push(make("ul", { "aria-label": `Neighbours of atom ${atom.atom}` }, ...atom.neighbours.map(small)));
       return make("li", {}, ...parts);
     };
