@@ -37,6 +37,9 @@ export class Show {
     this.explanation = explanation;
     element("waiting").hidden = true;
     element("result").hidden = false;
+    // Few pixels are shown as squares; faces look better smooth.
+    const coarse = explanation.picture !== null && Math.max(...explanation.picture) <= 16;
+    for (const id of ["seen", "atoms"]) element(id).classList.toggle("sharp", coarse);
     element("seen").replaceChildren(drawn(explanation.sample, explanation.picture, "the sample"));
     element("weigh").hidden = explanation.eta2 === null;
     if (explanation.eta2 !== null) element("eta2-reset").textContent = `As trained (${explanation.eta2})`;
@@ -149,7 +152,6 @@ export class Show {
       if (atom.neighbours.length > 0) parts.push(make("ul", { "aria-label": `Neighbours of atom ${atom.atom}` }, ...atom.neighbours.map(small)));
       return make("li", {}, ...parts);
     };
-    element("atoms").classList.toggle("sharp", picture !== null && Math.max(...picture) <= 16);
     element("atoms").replaceChildren(...atoms.map(large));
   }
 }

@@ -29,8 +29,11 @@ use std::net::SocketAddr;
 /// Serves until the process is told to stop (Ctrl-C, or SIGTERM on Unix); `ready` is told the address. A second Ctrl-C
 /// stops at once.
 pub fn serve(subject: Subject, config: Config, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+    let threads = rayon::current_num_threads();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(rayon::current_num_threads())
+        .worker_threads(threads)
+        // Large bodies and explanations wait for each other rather than for the processor.
+        .max_blocking_threads(threads)
         .enable_all()
         .build()?;
     runtime.block_on(async {

@@ -206,11 +206,8 @@ fn bad_requests_are_told_what_where_and_what_to_do() {
 #[test]
 fn bodies_without_a_length_are_bounded_too() {
     let server = Running::start(blobs("crc", "unit"), Config { max_body: 10_000, ..config() });
-    let chunked = [JSON, ("Transfer-Encoding", "chunked"), ("Content-Length", "")];
     let send = |chunks: &[&[u8]]| {
-        let mut text = request("POST", "/predict", &chunked[..2], b"");
-        // `request` adds a length that chunked bodies do not have.
-        text = String::from_utf8(text).unwrap().replace("Content-Length: 0\r\n", "").into_bytes();
+        let mut text = request("POST", "/predict", &[JSON, ("Transfer-Encoding", "chunked")], b"");
         for chunk in chunks {
             text.extend(format!("{:x}\r\n", chunk.len()).bytes().chain(chunk.iter().copied()).chain(*b"\r\n"));
         }

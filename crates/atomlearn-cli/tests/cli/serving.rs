@@ -140,6 +140,6 @@ fn a_card_tells_what_the_file_records() {
     place.ok("report --card a.model -o card.md");
     assert_eq!(crate::read(&place.path("card.md")), card.as_bytes());
     place.refuses("report --card data.csv", 3, &["data.csv"]);
-    place.refuses("report", 2, &["--card"]);
+    place.refuses("report", 2, &["RECORDS"]);
     place.refuses("report runs.jsonl", 2, &["--output"]);
 }

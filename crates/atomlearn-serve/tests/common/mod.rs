@@ -66,7 +66,9 @@ impl Running {
 
     /// Waits until it has stopped.
     pub fn wait(&mut self) {
-        self.thread.take().map(|thread| thread.join().unwrap());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -110,7 +112,8 @@ pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) 
     for (name, value) in headers {
         text += &format!("{name}: {value}\r\n");
     }
-    if !headers.iter().any(|(name, _)| *name == "Content-Length") && !(method == "GET" && body.is_empty()) {
+    let said = ["Content-Length", "Transfer-Encoding"].iter().any(|name| headers.iter().any(|(held, _)| held == name));
+    if !said && (method != "GET" || !body.is_empty()) {
         text += &format!("Content-Length: {}\r\n", body.len());
     }
     [text.as_bytes(), b"\r\n", body].concat()
