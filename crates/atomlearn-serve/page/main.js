@@ -95,15 +95,15 @@ const digit = counts => ordered(counts.map(count => count / 16), facts.image, fa
 
 function startPad() {
   element("draw").hidden = false;
-  pad = new Pad(element("pad"), counts => {
+  pad = new Pad(element("pad"), empty => {
     clearTimeout(timer);
-    if (counts === null) {
+    if (empty) {
       asked++;
       complain(null);
       show.clear();
       return;
     }
-    timer = setTimeout(() => useRows([digit(counts)], true), PAUSE);
+    timer = setTimeout(() => useRows([digit(pad.digit())], true), PAUSE);
   });
   element("clear").addEventListener("click", () => pad.clear());
   element("undo").addEventListener("click", () => pad.undo());

@@ -1,12 +1,17 @@
 // A pad to draw a digit on, turned into 8 x 8 numbers as the embedded digits were: strokes on a bitmap of 32 x 32 that
-// they fill from top to bottom, then the dots of every block of 4 x 4 are counted.
+// they fill from top to bottom, then the black dots of every block of 4 x 4 are counted.
 
 const FINE = 32, COARSE = 8, BLOCK = FINE / COARSE;
-// Half the width of a stroke on the fine bitmap, as in the embedded digits.
-const RADIUS = 2.4;
+// What the embedded digits have in common: about 312 dots each, a slim one included, so that its stroke is a thick one; and
+// an empty column on either side.
+const DOTS = 312, WIDEST = FINE - 2 * BLOCK;
+// Half the width of a stroke: usually, at least and at most.
+const RADIUS = 2.7, THINNEST = 1.6, THICKEST = 4.5;
 // Smaller drawings are not blown up further: a dot stays a dot.
 const SMALLEST = 0.2;
 const STEP = 1 / 24;
+// Points closer than this add nothing but work.
+const NEAREST = 0.008;
 
 /** Counts from 0 to 16, row by row; null without a stroke. */
 export function digitOf(strokes) {
@@ -14,20 +19,23 @@ export function digitOf(strokes) {
   if (points.length === 0) return null;
   const [xs, ys] = [points.map(p => p[0]), points.map(p => p[1])];
   const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const scale = (FINE - 2 * RADIUS) / Math.max(right - left, bottom - top, SMALLEST);
-  const move = ([x, y]) => [FINE / 2 + scale * (x - (left + right) / 2), FINE / 2 + scale * (y - (top + bottom) / 2)];
+  const down = (FINE - 2 * RADIUS) / Math.max(bottom - top, (right - left) / 2, SMALLEST);
+  const across = Math.min(down, (WIDEST - 2 * RADIUS) / (right - left));
+  const move = ([x, y]) => [FINE / 2 + across * (x - (left + right) / 2), FINE / 2 + down * (y - (top + bottom) / 2)];
   const segments = strokes.flatMap(stroke => {
     const moved = stroke.map(move);
     return moved.length === 1 ? [[moved[0], moved[0]]] : moved.slice(1).map((point, i) => [moved[i], point]);
   });
+  const away = Array.from({ length: FINE * FINE }, (_, i) => {
+    const dot = [i % FINE + 0.5, Math.floor(i / FINE) + 0.5];
+    return segments.reduce((least, segment) => Math.min(least, distance(dot, segment)), Infinity);
+  });
+  // The dots nearest to the strokes are black.
+  const radius = Math.min(THICKEST, Math.max(THINNEST, [...away].sort((a, b) => a - b)[DOTS - 1]));
   const counts = new Array(COARSE * COARSE).fill(0);
-  for (let r = 0; r < FINE; r++) {
-    for (let c = 0; c < FINE; c++) {
-      if (segments.some(segment => distance([c + 0.5, r + 0.5], segment) <= RADIUS)) {
-        counts[COARSE * Math.floor(r / BLOCK) + Math.floor(c / BLOCK)]++;
-      }
-    }
-  }
+  away.forEach((far, i) => {
+    if (far <= radius) counts[COARSE * Math.floor(i / FINE / BLOCK) + Math.floor(i % FINE / BLOCK)]++;
+  });
   return counts;
 }
 
@@ -38,7 +46,7 @@ function distance([x, y], [[ax, ay], [bx, by]]) {
   return Math.hypot(x - ax - t * dx, y - ay - t * dy);
 }
 
-/** Watches a canvas; `changed` is called with the counts, or null once the pad is empty. */
+/** Watches a canvas; `changed` is called after every change, with whether the pad is empty. */
 export class Pad {
   constructor(canvas, changed) {
     this.canvas = canvas;
@@ -72,7 +80,11 @@ export class Pad {
   go(event) {
     if (event.pointerId !== this.pointer) return;
     const between = event.getCoalescedEvents?.() ?? [];
-    for (const part of between.length > 0 ? between : [event]) this.strokes.at(-1).push(this.place(part));
+    const stroke = this.strokes.at(-1);
+    for (const part of between.length > 0 ? between : [event]) {
+      const [[x, y], [lastX, lastY]] = [this.place(part), stroke.at(-1)];
+      if (Math.hypot(x - lastX, y - lastY) >= NEAREST) stroke.push([x, y]);
+    }
     this.update();
   }
 
@@ -121,7 +133,12 @@ export class Pad {
 
   update() {
     this.paint();
-    this.changed(digitOf(this.strokes));
+    this.changed(this.strokes.length === 0);
+  }
+
+  /** What is drawn, as counts. */
+  digit() {
+    return digitOf(this.strokes);
   }
 
   paint() {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Digits that the page offers to try: this many of each.
 const EXAMPLES_PER_CLASS: usize = 3;
 /// Digits of every class that the demonstration is trained on.
-const DEMO_PER_CLASS: usize = 50;
+const DEMO_PER_CLASS: usize = 150;
 
 /// A model and how to show it.
 pub struct Subject {
