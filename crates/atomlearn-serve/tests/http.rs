@@ -225,14 +225,19 @@ fn too_much_data_at_a_time_is_refused_for_now() {
     let limits = Config { max_body: 60_000, max_in_flight: 60_000, ..config() };
     let server = Running::start(blobs("crc", "unit"), limits);
     let head = request("POST", "/predict", &[JSON, ("Content-Length", "50000")], &[b' '; 40_000]);
-    let mut slow = server.connect();
-    slow.write_all(&head).unwrap();
     let body = " ".repeat(40_000) + &rows(samples(1).as_ref());
     let start = Instant::now();
     let status = || server.post_json("/predict", &body).status;
-    while status() != 503 {
+    // The first to arrive takes the memory; on a busy machine that may be the second, so the first tries again.
+    let slow = loop {
+        let mut slow = server.connect();
+        slow.write_all(&head).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        if status() == 503 {
+            break slow;
+        }
         assert!(start.elapsed() < Duration::from_secs(20), "never refused");
-    }
+    };
     drop(slow);
     while status() != 200 {
         assert!(start.elapsed() < Duration::from_secs(20), "never free again");
@@ -241,7 +246,7 @@ fn too_much_data_at_a_time_is_refused_for_now() {
 
 #[test]
 fn slow_clients_do_not_stay() {
-    let short = Duration::from_millis(300);
+    let short = Duration::from_millis(500);
     let limits = Config { header_time: short, request_time: short, max_connections: 2, ..config() };
     let server = Running::start(blobs("crc", "unit"), limits);
     let start = Instant::now();
@@ -259,7 +264,7 @@ fn slow_clients_do_not_stay() {
     late.write_all(&request("POST", "/predict", &[JSON, ("Content-Length", "50")], b"[[1,")).unwrap();
     let answer = Answer::read(&mut BufReader::new(late));
     assert_eq!(answer.status, 408);
-    assert!(answer.json()["error"].as_str().unwrap().contains("0.3 s"), "{}", answer.text());
+    assert!(answer.json()["error"].as_str().unwrap().contains("0.5 s"), "{}", answer.text());
 }
 
 #[test]
