@@ -157,7 +157,7 @@ mod tests {
             "- \"accuracy\"",
             "| accuracy | 0.875 |",
             "2 x 3 pixels",
-            "columns after columns",
+            "column after column",
             "from 0.0 to 16.0",
             r"- \<script\>",
             "At 12.0 training samples per class",

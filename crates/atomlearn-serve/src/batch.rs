@@ -41,8 +41,8 @@ impl Batches {
 
     /// Scores samples (features x samples, checked already).
     ///
-    /// Nobody waits for company: while all threads are busy requests pile up, and a thread that becomes free takes all of
-    /// them up to the size of a batch.
+    /// Nobody waits for company: while all threads are busy requests pile up, and a thread that becomes free takes all
+    /// of them, up to the size of a batch.
     pub async fn scores(self: &Arc<Self>, x: Mat<f64>) -> Scores {
         let (done, result) = oneshot::channel();
         let start = {
@@ -59,12 +59,14 @@ impl Batches {
         result.await.unwrap_or_else(|_| Err(Refusal::broken("scoring broke down; the server's log says why")))
     }
 
-    fn work(&self) {
-        while let Some(batch) = self.next_batch() {
-            // A panic would end the process from a thread of the pool. There should be none; if there is, the requests
-            // of this batch are told, and the server goes on.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.score(batch)));
-        }
+    /// Does one batch, then lines up for the next. A loop would not do: a thread that waits for parts of a large batch
+    /// helps out with other work of the pool, and could be caught in such a loop while its own batch is long done.
+    fn work(self: Arc<Self>) {
+        let Some(batch) = self.next_batch() else { return };
+        // A panic would end the process from a thread of the pool. There should be none; if there is, the requests of
+        // this batch are told, and the server goes on.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.score(batch)));
+        rayon::spawn(move || self.work());
     }
 
     /// The jobs to do next; with none left, the worker is gone.
@@ -75,8 +77,13 @@ impl Batches {
             if !batch.is_empty() && samples + job.x.ncols() > self.max_batch {
                 break;
             }
-            samples += job.x.ncols();
-            batch.extend(queue.waiting.pop_front().filter(|job| !job.done.is_closed()));
+            // Whoever gave up waiting needs no scores.
+            if !job.done.is_closed() {
+                samples += job.x.ncols();
+                batch.extend(queue.waiting.pop_front());
+            } else {
+                queue.waiting.pop_front();
+            }
         }
         if batch.is_empty() {
             queue.workers -= 1;
@@ -84,9 +91,7 @@ impl Batches {
         }
         Some(batch)
     }
-}
 
-impl Batches {
     fn score(&self, batch: Vec<Job>) {
         self.metrics.scored(batch.iter().map(|job| job.x.ncols()).sum());
         let scores = match &batch[..] {
@@ -100,7 +105,7 @@ impl Batches {
                 Err(error) => Err(Refusal::broken(format!("scoring failed: {error}"))),
             };
             start += job.x.ncols();
-            // Whoever gave up waiting needs no answer.
+            // An error here is a client that gave up waiting.
             let _ = job.done.send(own);
         }
     }

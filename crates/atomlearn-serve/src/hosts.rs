@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 /// Names under which the server may be called.
 ///
-/// A page elsewhere can point a name of its own at this machine and then call the server as if it were its own origin. So
-/// only `localhost`, plain addresses (which nobody can point elsewhere) and names given by the user are answered.
+/// A page elsewhere can point a name of its own at this machine and then call the server as if it were its own origin.
+/// So only `localhost`, plain addresses (which nobody can point elsewhere) and names given by the user are answered.
 pub struct Hosts {
     names: Vec<String>,
 }

@@ -18,8 +18,8 @@ Examples:
   curl -H 'Content-Type: application/json' -d '[[5.1, 3.5, 1.4, 0.2]]' http://127.0.0.1:8642/predict
   curl -H 'Content-Type: application/x-npy' --data-binary @new.npy http://127.0.0.1:8642/predict
 
-GET / is a page, GET /healthz and GET /metrics are for monitoring, POST /predict takes samples, POST /explain one of them.
-Ctrl-C finishes the requests that have begun, then stops.";
+GET / is a page, GET /healthz and GET /metrics are for monitoring, POST /predict takes samples, POST /explain
+one of them. Ctrl-C finishes the requests that have begun, then stops.";
 
 /// Serve a model on this machine: a page, `POST /predict`, metrics
 #[derive(clap::Args)]
@@ -89,8 +89,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let listen = config.listen;
     if !listen.ip().is_loopback() {
         console.warn(&format!(
-            "{listen} is not only this machine: everyone who can reach it may use the model and see its classes and atoms, \
-             without a password and unencrypted"
+            "{listen} is not only this machine: everyone who can reach it may use the model and see its classes and \
+             atoms, without a password and unencrypted"
         ));
     }
     let ready = |address: SocketAddr| {
