@@ -1,8 +1,8 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
 use crate::commands::{
-    compare, completions, demo, evaluate, export, inspect, methods, predict, rank, report, reproduce, sweep, train,
-    tune,
+    compare, completions, demo, evaluate, export, inspect, methods, predict, rank, report, reproduce, serve, sweep,
+    train, tune,
 };
 use crate::failure::Failure;
 use atomlearn_lab::data::LabData;
@@ -19,6 +19,7 @@ Examples:
   atomlearn predict faces.model new.csv
   atomlearn compare faces.mat --methods all --train-per-class 20
   atomlearn tune faces.mat --method lcdl-sv --train-per-class 20 -o best.toml
+  atomlearn serve faces.model                             a page and POST /predict, on this machine
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad data or model file, 130 interrupted.";
 
@@ -69,6 +70,7 @@ pub enum Command {
     Rank(rank::Args),
     Report(report::Args),
     Export(export::Args),
+    Serve(serve::Args),
     Completions(completions::Args),
 }
 

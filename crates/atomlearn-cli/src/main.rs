@@ -28,7 +28,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
-    interrupt::install()?;
+    // The server ends on Ctrl-C in its own way.
+    if !matches!(cli.command, Command::Serve(_)) {
+        interrupt::install()?;
+    }
     start_threads(cli.global.threads)?;
     match cli.command {
         Command::Demo(args) => commands::demo::run(&args, console),
@@ -43,6 +46,7 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Command::Reproduce(args) => commands::reproduce::run(&args, console),
         Command::Rank(args) => commands::rank::run(&args, console),
         Command::Export(args) => commands::export::run(&args, console),
+        Command::Serve(args) => commands::serve::run(&args, console),
         Command::Report(args) => commands::report::run(&args, console),
         Command::Completions(args) => commands::completions::run(&args, console),
     }

@@ -7,6 +7,8 @@ mod bad_input;
 mod experiments;
 #[path = "cli/good_use.rs"]
 mod good_use;
+#[path = "cli/serving.rs"]
+mod serving;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -4,9 +4,11 @@
 //! [`crate::compare::Watch`] asks for it; the time that takes is not counted as training or testing.
 
 mod atoms;
+mod drawing;
 mod probe;
 
-pub use atoms::{atom_graph, atoms};
+pub use atoms::{atom_graph, atoms, classes_of_atoms, dictionary};
+pub use drawing::{draw, picture_size};
 pub use probe::{Probe, complete};
 
 use crate::record::Record;

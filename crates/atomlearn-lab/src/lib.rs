@@ -6,6 +6,7 @@
 //!
 //! Nothing here prints; a front end watches through [`compare::Watch`].
 
+pub mod card;
 pub mod cells;
 pub mod compare;
 pub mod confusion;

@@ -3,17 +3,14 @@
 //! Needs Chromium. Without it the test says so and passes, unless `CI=true`, where it fails.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "browser/devtools.rs"]
-mod devtools;
-
 use atomlearn::io;
 use atomlearn::registry::{Values, method};
+use atomlearn_browser::Browser;
 use atomlearn_lab::compare::{Entry, Plan, Run, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::record::Record;
 use atomlearn_lab::report::{Content, RankSummary, RuleCurve, Sensitivity, page_of};
 use atomlearn_lab::splits;
-use devtools::Browser;
 use serde_json::{Value, json};
 
 struct LookInside;
@@ -95,16 +92,9 @@ const QUESTIONS: &str = r#"(() => {
   };
 })()"#;
 
-fn complaints(events: &[Value]) -> Vec<String> {
-    let bad = |event: &&Value| match event["method"].as_str().unwrap_or_default() {
-        "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" | "Log.entryAdded" => true,
-        "Network.requestWillBeSent" => {
-            let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
-            !(url.starts_with("file:") && url.ends_with("report.html") || url.starts_with("data:"))
-        }
-        _ => false,
-    };
-    events.iter().filter(bad).map(Value::to_string).collect()
+/// The report asks for nothing but itself.
+fn is_report(url: &str) -> bool {
+    url.starts_with("file:") && url.ends_with("report.html")
 }
 
 fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, scripts: bool) {
@@ -116,8 +106,8 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
     let scheme = if dark { "dark" } else { "light" };
     let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
     browser.call("Emulation.setEmulatedMedia", features);
-    let events = browser.open(file);
-    assert_eq!(complaints(&events), Vec::<String>::new(), "{case}");
+    browser.open(file);
+    assert_eq!(browser.complaints(is_report), Vec::<String>::new(), "{case}");
 
     let seen = browser.eval(QUESTIONS);
     let number = |key: &str| seen[key].as_f64().unwrap_or(-1.0);
@@ -154,7 +144,7 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
     } else {
         assert_eq!(number("buttons"), 0.0, "{case}: a button that does nothing");
     }
-    assert_eq!(complaints(browser.events()), Vec::<String>::new(), "{case}, afterwards");
+    assert_eq!(browser.complaints(is_report), Vec::<String>::new(), "{case}, afterwards");
 }
 
 /// Sorting, the theme, and everything unfolded.
@@ -204,16 +194,11 @@ fn check_print(browser: &mut Browser, file: &std::path::Path) {
 
 #[test]
 fn the_report_in_a_browser() {
-    let Some(program) = devtools::find() else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "no Chromium found, and CI must have one");
-        eprintln!("SKIPPED: no Chromium found; install it or name it in ATOMLEARN_CHROMIUM");
-        return;
-    };
+    let Some(mut browser) = Browser::start_if_any() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
     let mut records = digits();
     std::fs::write(&file, report(&records)).unwrap();
-    let mut browser = Browser::start(&program);
     for (width, dark, scripts) in [(1280, false, true), (1280, true, false), (360, true, true), (360, false, false)] {
         check(&mut browser, &file, width, dark, scripts);
     }

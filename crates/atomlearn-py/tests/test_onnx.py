@@ -86,6 +86,15 @@ def test_faces_behind_principal_directions(key, faces, tmp_path):
     agree(estimator, x[test], tmp_path / "faces.onnx")
 
 
+@pytest.mark.parametrize("rule", ["residual", "svm", "fused"])
+def test_the_three_rules_of_lcdl_sv_on_faces(rule, faces, tmp_path):
+    x, y, train, test = faces
+    estimator = atomlearn.LCDLSVClassifier(rule=rule, max_iter=2, prep="pca-uncentered:300,unit").fit(
+        x[train], y[train]
+    )
+    agree(estimator, x[test], tmp_path / "faces.onnx")
+
+
 @pytest.mark.parametrize("key", sorted(set(ESTIMATORS) - set(EXPORTED)))
 def test_searches_are_refused_with_the_reason(key, digits, tmp_path):
     x, y, *_ = digits

@@ -1,7 +1,7 @@
 //! Every kind of file, as other programs wrote it (tests/data/make_fixtures.py), gives the same four samples.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use atomlearn::io::{ImageShape, RawData, ReadOptions, Samples, Variable, read, variables};
+use atomlearn::io::{ImageShape, RawData, ReadOptions, Samples, Variable, read, read_npy, variables};
 use atomlearn::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -226,5 +226,30 @@ fn missing_empty_and_odd_paths_say_what_to_do() {
     for name in ["plain.mat", "v73.mat", "stored.npz", "plain.h5"] {
         std::fs::copy(data(name), at("noname")).unwrap();
         assert!(read(&at("noname"), &ReadOptions::default()).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn an_array_in_memory_is_read_like_its_file() {
+    for name in ["rows.npy", "fortran.npy"] {
+        let bytes = std::fs::read(data(name)).unwrap();
+        assert_eq!(read_npy("body", &bytes).unwrap(), open(name).x, "{name}");
+        for length in 0..bytes.len() {
+            let error = read_npy("body", &bytes[..length]).unwrap_err().to_string();
+            assert!(error.starts_with("body: "), "{name} cut to {length}: {error}");
+        }
+    }
+    let array = |shape: &str, values: &[f64]| {
+        let head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut bytes = [&b"\x93NUMPY\x01\x00"[..], &(head.len() as u16).to_le_bytes(), head.as_bytes()].concat();
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        read_npy("body", &bytes)
+    };
+    let size = |shape: &str, n: usize| array(shape, &vec![1.5; n]).map(|x| (x.nrows(), x.ncols()));
+    assert_eq!(size("(6,)", 6).unwrap(), (6, 1), "one sample alone");
+    assert_eq!(size("(2, 3)", 6).unwrap(), (3, 2));
+    assert_eq!(size("(2, 3, 4)", 24).unwrap(), (12, 2), "a stack of images");
+    for bad in ["()", "(0, 3)", "(3, 0)", "(1, 2, 3, 4)", "(99999999999999999999,)", "(18446744073709551615, 0)"] {
+        assert!(size(bad, 24).is_err(), "{bad}");
     }
 }

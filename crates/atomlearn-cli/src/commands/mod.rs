@@ -11,6 +11,7 @@ pub mod predict;
 pub mod rank;
 pub mod report;
 pub mod reproduce;
+pub mod serve;
 pub mod sweep;
 pub mod train;
 pub mod tune;

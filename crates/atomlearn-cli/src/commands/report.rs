@@ -1,31 +1,59 @@
-//! `atomlearn report`: the HTML page again from saved records.
+//! `atomlearn report`: the HTML page again from saved records, or the card of a model.
 
 use crate::console::Console;
 use crate::data::{check_output, write_output};
 use crate::failure::Failure;
-use atomlearn_lab::{record, report};
-use std::path::PathBuf;
+use atomlearn::Model;
+use atomlearn_lab::{card, record, report};
+use std::path::{Path, PathBuf};
 
-/// Make the HTML page from records saved by `compare --records`
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn report runs.jsonl -o report.html
+  atomlearn report --card faces.model -o README.md";
+
+/// Make the HTML page from records saved by `compare --records`, or the card of a model
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  atomlearn report runs.jsonl -o report.html")]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Records, one JSON object per line
-    records: PathBuf,
-    /// Page to write; `-` is stdout
-    #[arg(long, short, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(required_unless_present = "card")]
+    records: Option<PathBuf>,
+    /// Instead, write the card of this model: Markdown with front matter
+    #[arg(long, value_name = "MODEL", conflicts_with = "records")]
+    card: Option<PathBuf>,
+    /// File to write; `-` is stdout, the default for cards
+    #[arg(long, short, value_name = "FILE", required_unless_present = "card")]
+    output: Option<PathBuf>,
 }
 
-/// Reads records and writes the page.
+/// Reads records or a model and writes the page or card.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    check_output(&args.output)?;
-    let records = record::read(&args.records)?;
-    if records.is_empty() {
-        return Err(Failure::bad_file(format!("{}: holds no records", args.records.display())));
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(path) = output {
+        check_output(path)?;
     }
-    let page = report::page(&records)?;
-    write_output(Some(&args.output), page.as_bytes(), console)?;
-    console.note(&format!("{} records; page written to {}", records.len(), args.output.display()));
+    let (page, what) = match (&args.records, &args.card) {
+        (Some(path), _) => records_page(path)?,
+        (None, Some(path)) => (model_card(path)?, "card".to_string()),
+        (None, None) => return Err(Failure::usage("name a file of records, or a model with --card")),
+    };
+    write_output(output, page.as_bytes(), console)?;
+    if let Some(path) = output {
+        console.note(&format!("{what} written to {}", path.display()));
+    }
     Ok(())
+}
+
+fn records_page(path: &Path) -> Result<(String, String), Failure> {
+    let records = record::read(path)?;
+    if records.is_empty() {
+        return Err(Failure::bad_file(format!("{}: holds no records", path.display())));
+    }
+    Ok((report::page(&records)?, format!("{} records; page", records.len())))
+}
+
+fn model_card(path: &Path) -> Result<String, Failure> {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    Ok(card::card(&Model::load(path)?, &name)?)
 }

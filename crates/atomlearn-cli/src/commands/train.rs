@@ -78,7 +78,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let mut save = |iter: usize, classifier: Box<dyn atomlearn::Classifier>| -> atomlearn::Result<()> {
         let Some(path) = &args.checkpoint else { return Ok(()) };
         let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
-        model.info = info(&data, places.len());
+        model.info = info(&data, &places);
         model.info.insert("n_iter".into(), json!(iter));
         model.save(path)
     };
@@ -98,7 +98,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let took = start.elapsed().as_secs_f64();
     let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
-    model.info = info(&data, places.len());
+    model.info = info(&data, &places);
     if let Some(last) = trace.steps.last() {
         model.info.insert("n_iter".into(), json!(last.iter));
         model.info.insert("objective".into(), json!(last.objective));
@@ -138,12 +138,15 @@ fn training_part(data: &LabData) -> (Vec<usize>, &'static str) {
 }
 
 /// What travels with the model.
-fn info(data: &LabData, samples: usize) -> Values {
+fn info(data: &LabData, places: &[usize]) -> Values {
     let name = Path::new(&data.info.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
     let mut info = Values::new();
     info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
     info.insert("time".into(), json!(provenance::time()));
-    info.insert("data".into(), json!({"name": name, "sha256": data.info.sha256, "samples": samples}));
+    info.insert("data".into(), json!({"name": name, "sha256": data.info.sha256, "samples": places.len()}));
+    let values = || places.iter().flat_map(|&i| data.x.col(i).iter());
+    let (low, high) = values().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+    info.insert("range".into(), json!([low, high]));
     if let Some(shape) = data.image_shape {
         let order = if shape.column_major { "columns" } else { "rows" };
         info.insert("image_shape".into(), json!({"rows": shape.rows, "cols": shape.cols, "order": order}));

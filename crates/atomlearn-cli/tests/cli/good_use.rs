@@ -19,12 +19,13 @@ fn help_names_every_command_and_gives_examples() {
         "sweep",
         "reproduce",
         "report",
+        "serve",
         "Examples:",
     ] {
         assert!(help.contains(word), "{word}");
     }
     let commands = ["tune", "sweep", "reproduce", "rank", "demo", "methods", "inspect", "train", "predict", "evaluate"];
-    for command in commands.into_iter().chain(["compare", "report", "completions"]) {
+    for command in commands.into_iter().chain(["compare", "report", "serve", "completions"]) {
         assert!(place.ok(&format!("{command} --help")).contains("Example"), "{command}");
     }
     assert!(place.ok("completions bash").contains("atomlearn"));

@@ -113,6 +113,33 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
     }
 }
 
+/// The samples of a `.npy` that is in memory already, one per column: a matrix with samples in rows, one sample alone, or a
+/// stack of images. `name` is what messages call it.
+pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {
+    let path = Path::new(name);
+    let array = npy::parse(path, "the array", bytes)?;
+    if array.is_text() {
+        return Err(Error::format(path, "the array holds text, not numbers"));
+    }
+    let (samples, features) = match array.shape[..] {
+        [features] => (1, features),
+        [samples, features] => (samples, features),
+        [samples, rows, cols] if array.row_major => (samples, rows.saturating_mul(cols)),
+        _ => {
+            return Err(Error::Shape {
+                what: format!("{name}: the array"),
+                expected: "samples x features, one sample alone, or samples x height x width in C order".into(),
+                found: limits::shape_text(&array.shape),
+            });
+        }
+    };
+    if samples == 0 || features == 0 {
+        return Err(Error::format(path, format!("the array is empty ({})", limits::shape_text(&array.shape))));
+    }
+    let place = |i: usize, j: usize| if array.row_major { j * features + i } else { i * samples + j };
+    Ok(Mat::from_fn(features, samples, |i, j| array.number(place(i, j))))
+}
+
 /// Lists what a file holds without reading the numbers; tables give one entry per column.
 pub fn variables(path: &Path) -> Result<Vec<Variable>> {
     use assemble::Container;

@@ -1,0 +1,166 @@
+//! `atomlearn serve`: a model behind HTTP, with a page that shows how it decides.
+
+use crate::args::at_least_one;
+use crate::console::Console;
+use crate::failure::Failure;
+use atomlearn::Model;
+use atomlearn::io::ImageShape;
+use atomlearn_serve::{Config, Subject, serve};
+use serde_json::json;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  atomlearn serve --demo                             draw digits in the browser
+  atomlearn serve faces.model --shape 54x48:columns
+  curl -H 'Content-Type: application/json' -d '[[5.1, 3.5, 1.4, 0.2]]' http://127.0.0.1:8642/predict
+  curl -H 'Content-Type: application/x-npy' --data-binary @new.npy http://127.0.0.1:8642/predict
+
+GET / is a page, GET /healthz and GET /metrics are for monitoring, POST /predict takes samples, POST /explain
+one of them. Ctrl-C finishes the requests that have begun, then stops.";
+
+/// Serve a model on this machine: a page, `POST /predict`, metrics
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Model file
+    #[arg(required_unless_present = "demo")]
+    model: Option<PathBuf>,
+    /// Serve LCDL-SV trained on embedded digits
+    #[arg(long, conflicts_with = "model")]
+    demo: bool,
+    /// Port on this machine; 0 takes a free one [default: 8642]
+    #[arg(long, value_name = "P")]
+    port: Option<u16>,
+    /// Listen elsewhere than on loopback; whoever reaches the address may use the model
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "port")]
+    listen: Option<SocketAddr>,
+    /// A name that browsers may call the server by, besides localhost and plain addresses
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Samples are images of this height and width; `:columns` if pixels run down the columns first
+    #[arg(long, value_name = "HxW", value_parser = image_shape)]
+    shape: Option<ImageShape>,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// What clients may ask for.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct Limits {
+    /// Largest body of a request
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8MiB")]
+    max_body: usize,
+    /// Largest size of all bodies in memory together
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64MiB")]
+    max_in_flight: usize,
+    /// Most samples in a request
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "4096")]
+    max_samples: usize,
+    /// Most connections at a time; others wait
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "256")]
+    max_connections: usize,
+    /// Most samples of concurrent requests that are scored together; 1 scores each request alone
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "64")]
+    max_batch: usize,
+    /// Seconds a client has to send the head of a request, and an idle connection is kept
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "10")]
+    header_time: Duration,
+    /// Seconds a request may take, its body included
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "30")]
+    request_time: Duration,
+}
+
+/// Loads the model and serves it until it is told to stop.
+pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let subject = match &args.model {
+        Some(path) => {
+            let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into());
+            let model = Model::load(path)?;
+            check_shape(&model, args.shape)?;
+            Subject::new(model, &name, args.shape, None)
+        }
+        None => Subject::digits()?,
+    };
+    let config = args.config();
+    let listen = config.listen;
+    if !listen.ip().is_loopback() {
+        console.warn(&format!(
+            "{listen} is not only this machine: everyone who can reach it may use the model and see its classes and \
+             atoms, without a password and unencrypted"
+        ));
+    }
+    let ready = |address: SocketAddr| {
+        let url = format!("http://{address}/");
+        let told = if console.json {
+            console.print_json(&json!({"schema": "atomlearn.serve/1", "url": url}))
+        } else {
+            console.print(&url)
+        };
+        // Nobody reads stdout: the server works all the same.
+        drop(told);
+        console.note("Open it in a browser, or POST samples to /predict. Ctrl-C stops.");
+    };
+    serve(subject, config, ready).map_err(|e| {
+        Failure::failed(format!("cannot serve on {listen}: {e}; choose another port with --port, or 0 for a free one"))
+    })
+}
+
+impl Args {
+    fn config(&self) -> Config {
+        let limits = &self.limits;
+        let usual = Config::default();
+        let local = || SocketAddr::from((Ipv4Addr::LOCALHOST, self.port.unwrap_or(usual.listen.port())));
+        Config {
+            listen: self.listen.unwrap_or_else(local),
+            hosts: self.host.clone(),
+            max_body: limits.max_body,
+            max_in_flight: limits.max_in_flight,
+            max_samples: limits.max_samples,
+            max_connections: limits.max_connections,
+            max_batch: limits.max_batch,
+            header_time: limits.header_time,
+            request_time: limits.request_time,
+        }
+    }
+}
+
+fn check_shape(model: &Model, shape: Option<ImageShape>) -> Result<(), Failure> {
+    let features = model.prep().n_features();
+    match shape {
+        Some(ImageShape { rows, cols, .. }) if rows * cols != features => Err(Failure::usage(format!(
+            "--shape {rows}x{cols} makes {} pixels, but the model takes {features} features",
+            rows * cols
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// `54x48` or `54x48:columns`.
+fn image_shape(text: &str) -> Result<ImageShape, String> {
+    let (size, order) = text.split_once(':').unwrap_or((text, "rows"));
+    let sides = size.split_once('x').and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
+    let sides = sides.filter(|&(rows, cols): &(usize, usize)| rows.checked_mul(cols).is_some_and(|pixels| pixels > 0));
+    match (sides, order) {
+        (Some((rows, cols)), "rows" | "columns") => Ok(ImageShape { rows, cols, column_major: order == "columns" }),
+        _ => Err("must be height x width, such as 54x48, with :columns where pixels run down the columns first".into()),
+    }
+}
+
+/// `8MiB`, `500KiB` or a number of bytes.
+fn size(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("", 0)];
+    let parsed = units.iter().find_map(|(unit, power)| {
+        let number: usize = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(1 << power).filter(|&bytes| bytes > 0)
+    });
+    parsed.ok_or_else(|| "must be a size such as 8MiB, 500KiB or a number of bytes".to_string())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse().ok().filter(|s: &f64| *s > 0.0).and_then(|s| Duration::try_from_secs_f64(s).ok());
+    parsed.ok_or_else(|| "must be a number of seconds above 0".to_string())
+}

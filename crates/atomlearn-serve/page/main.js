@@ -1,0 +1,179 @@
+// Puts the page together: where samples come from, and the server that explains them.
+
+import { greys } from "./picture.js";
+import { kindOf, ordered, pictureShares, rowsOf } from "./input.js";
+import { Pad } from "./pad.js";
+import { Show } from "./show.js";
+
+const PAUSE = 60; // Milliseconds between two questions while somebody draws.
+const DIGIT_RANGE = [0, 16], PICTURE_RANGE = [0, 255];
+const element = id => document.getElementById(id);
+let facts, show, pad = null, asked = 0, timer = null;
+let source = null; // { type, body(row), count }: the samples at hand; only the server knows the count of an array.
+
+/** Asks the server about one sample; only the last answer counts. */
+async function ask(row) {
+  const turn = ++asked;
+  try {
+    const query = source.type === "application/json" ? "" : `?row=${row}`;
+    const response = await fetch(`explain${query}`, { method: "POST", headers: { "Content-Type": source.type }, body: source.body(row) });
+    const answer = await response.json();
+    if (turn !== asked) return;
+    if (!response.ok) throw new Error(answer.error);
+    source.count ??= answer.rows;
+    offer(source.count);
+    complain(null);
+    show.explain(answer);
+  } catch (error) {
+    if (turn !== asked) return;
+    complain(error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+  }
+}
+
+function complain(text) {
+  element("error").hidden = text === null;
+  element("error").textContent = text ?? "";
+}
+
+/** Takes rows of numbers as the samples at hand. */
+function useRows(rows, drawing = false) {
+  if (!drawing) pad?.wipe();
+  use({ type: "application/json", body: row => JSON.stringify([rows[row]]), count: rows.length });
+}
+
+function use(samples) {
+  clearTimeout(timer);
+  source = samples;
+  offer(samples.count ?? 1);
+  timer = setTimeout(() => ask(0), 0);
+}
+
+/** Lets the user choose among several samples. */
+function offer(count) {
+  element("which").hidden = count < 2;
+  element("rows").textContent = `of ${count}`;
+  element("row").max = count;
+}
+
+function step(by) {
+  const input = element("row");
+  input.value = Math.min(source.count, Math.max(1, (Number(input.value) || 1) + by));
+  ask(Number(input.value) - 1);
+}
+
+async function useFile(file) {
+  element("row").value = 1;
+  try {
+    const kind = kindOf(file);
+    if (kind === "npy") {
+      const bytes = await file.arrayBuffer();
+      pad?.wipe();
+      use({ type: "application/x-npy", body: () => bytes, count: null });
+    } else if (kind === "picture") {
+      if (!facts.image) throw new Error("This model's samples are not known to be images; start the server with --shape HxW.");
+      const shares = await pictureShares(file, facts.image, element("invert").checked);
+      useRows([ordered(shares, facts.image, facts.range ?? PICTURE_RANGE)]);
+    } else {
+      useRows(rowsOf(await file.text(), facts.n_features));
+    }
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
+function useNumbers() {
+  element("row").value = 1;
+  try {
+    useRows(rowsOf(element("numbers").value, facts.n_features));
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
+/** Counts from 0 to 16 as a sample of the model. */
+const digit = counts => ordered(counts.map(count => count / 16), facts.image, facts.range ?? DIGIT_RANGE);
+
+function startPad() {
+  element("draw").hidden = false;
+  pad = new Pad(element("pad"), empty => {
+    clearTimeout(timer);
+    if (empty) {
+      asked++;
+      complain(null);
+      show.clear();
+      return;
+    }
+    timer = setTimeout(() => useRows([digit(pad.digit())], true), PAUSE);
+  });
+  element("clear").addEventListener("click", () => pad.clear());
+  element("undo").addEventListener("click", () => pad.undo());
+}
+
+function startExamples({ unseen, items }) {
+  element("examples").hidden = false;
+  element("examples-note").textContent = unseen ? "Digits that the model has not seen in training." : "Embedded digits; the model may have been trained on some of them.";
+  const button = ({ label, values }, i) => {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.append(greys(Uint8Array.from(values, value => Math.round(255 * value / 16)), [8, 8], `example ${i + 1}, a ${label}`));
+    made.addEventListener("click", () => useRows([digit(values)]));
+    return made;
+  };
+  element("examples-list").append(...items.map(button));
+}
+
+function startFiles() {
+  const image = facts.image ? `, or a picture (made grey and ${facts.image.cols} × ${facts.image.rows} pixels)` : "";
+  element("file-help").textContent = `A sample has ${facts.n_features} numbers. Files: text or CSV with one sample a line, a NumPy array (.npy)${image}. They can also be dropped here.`;
+  element("invert-label").hidden = !facts.image;
+  element("own").open = pad === null;
+  element("use-numbers").addEventListener("click", useNumbers);
+  element("file").addEventListener("change", event => { if (event.target.files[0]) useFile(event.target.files[0]); event.target.value = ""; });
+  for (const kind of ["dragover", "drop"]) document.addEventListener(kind, event => event.preventDefault());
+  document.addEventListener("drop", event => { if (event.dataTransfer.files[0]) useFile(event.dataTransfer.files[0]); });
+  element("previous").addEventListener("click", () => step(-1));
+  element("next").addEventListener("click", () => step(1));
+  element("row").addEventListener("change", () => step(0));
+}
+
+function describe() {
+  document.title = `${facts.name} · atomlearn`;
+  element("name").textContent = facts.name;
+  const atoms = facts.atoms ? `, ${facts.atoms} atoms` : "";
+  element("facts").textContent = `${facts.title}. ${facts.classes.length} classes, ${facts.n_features} features${atoms}.`;
+  const trained = facts.trained_on ? `${facts.trained_on.samples} samples of ${facts.trained_on.name}` : "not recorded";
+  const params = Object.entries(facts.params).map(([name, value]) => `${name} = ${value ?? "auto"}`).join(", ");
+  const rows = { Method: facts.method, Paper: facts.paper, Preprocessing: facts.prep, "Trained on": trained, Time: facts.time ?? "not recorded",
+    Rule: `${facts.rule} (of ${facts.rules.join(", ")})`, Classes: facts.classes.join(", "), Parameters: params };
+  for (const [name, value] of Object.entries(rows)) {
+    const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+    [term.textContent, text.textContent] = [name, value];
+    element("about").append(term, text);
+  }
+  element("program").textContent = `curl -H 'Content-Type: application/json' -d '[[…${facts.n_features} numbers…]]' ${location.origin}/predict\n`
+    + `curl -H 'Content-Type: application/x-npy' --data-binary @samples.npy ${location.origin}/predict`;
+  element("version").textContent = `atomlearn ${facts.version}`;
+}
+
+function startTheme() {
+  const button = element("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const chosen = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+  const name = () => { button.textContent = chosen() === "dark" ? "Light" : "Dark"; button.setAttribute("aria-pressed", String(chosen() === "dark")); };
+  button.addEventListener("click", () => { document.documentElement.dataset.theme = chosen() === "dark" ? "light" : "dark"; name(); });
+  dark.addEventListener("change", name);
+  name();
+}
+
+startTheme();
+try {
+  facts = await (await fetch("model")).json();
+  show = new Show(facts);
+  describe();
+  if (facts.image?.rows === 8 && facts.image.cols === 8) startPad();
+  if (facts.examples && facts.image) startExamples(facts.examples);
+  startFiles();
+  document.documentElement.dataset.ready = "yes";
+} catch {
+  complain("The model could not be loaded from the server.");
+}

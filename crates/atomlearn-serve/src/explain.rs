@@ -1,0 +1,170 @@
+//! Why a sample is given its label: scores of every rule, the strongest atoms, their neighbours.
+
+use crate::reply::Refusal;
+use crate::subject::Subject;
+use atomlearn::linalg::select_columns;
+use atomlearn::method::best_class;
+use atomlearn::{Mat, MatRef};
+use atomlearn_lab::inside::{self, AtomKind};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Atoms that are shown, strongest first, and neighbours of each.
+const ATOMS: usize = 8;
+const NEIGHBOURS: usize = 4;
+
+/// One decision, `atomlearn.explain/1`.
+#[derive(Serialize)]
+pub struct Explanation<'a> {
+    schema: &'static str,
+    label: &'a str,
+    rule: &'static str,
+    classes: &'a [String],
+    /// One score per class for every rule, larger = more likely; null stands for minus infinity.
+    scores: BTreeMap<&'static str, Vec<f64>>,
+    /// Weight of the SVM score in the fused rule, for methods that have it.
+    eta2: Option<f64>,
+    /// Which of how many rows was explained.
+    row: usize,
+    rows: usize,
+    /// Height and width of all pictures; without it they are lines.
+    picture: Option<[usize; 2]>,
+    sample: String,
+    kind: Option<AtomKind>,
+    /// Atoms are drawn in raw features; if false, in those that the preprocessing made of them.
+    raw: bool,
+    atoms: Vec<Atom<'a>>,
+}
+
+/// An atom that takes part.
+#[derive(Serialize)]
+struct Atom<'a> {
+    atom: usize,
+    class: Option<&'a str>,
+    code: f64,
+    /// `|code| * |atom|` as a share of the sum over all atoms.
+    share: f64,
+    bytes: String,
+    neighbours: Vec<Neighbour<'a>>,
+}
+
+/// An atom that the graph joins to it.
+#[derive(Serialize)]
+struct Neighbour<'a> {
+    atom: usize,
+    class: Option<&'a str>,
+    weight: f64,
+    bytes: String,
+}
+
+/// Explains one of the samples (features x samples, checked already).
+pub fn explain<'a>(subject: &'a Subject, x: &Mat<f64>, row: usize) -> Result<Explanation<'a>, Refusal> {
+    if row >= x.ncols() {
+        return Err(Refusal::bad(format!("row {row} was asked for, but the rows are 0 to {}", x.ncols() - 1)));
+    }
+    // Where /predict doubles a lone sample, so must this, to have the same bits; see `batch.rs`.
+    let sample = select_columns(x.as_ref(), &[row, row][..if subject.joins() { 2 } else { 1 }]);
+    let prepared = subject.model.prepare(sample.as_ref())?;
+    let classifier = subject.classifier();
+    let by_rule = classifier.scores_by_rule(prepared.as_ref())?;
+    let rule = classifier.rule();
+    let deciding = by_rule.iter().find(|(name, _)| *name == rule).map(|(_, scores)| scores);
+    let best = deciding.map_or(0, |scores| best_class(scores.as_ref())[0]);
+    let fuses = ["residual", "svm", "fused"].iter().all(|part| classifier.rules().contains(part));
+    let uses = strongest(subject, prepared.as_ref());
+    let drawn = Drawn::new(subject, &uses);
+    Ok(Explanation {
+        schema: "atomlearn.explain/1",
+        label: subject.class(best),
+        rule,
+        classes: subject.model.classes(),
+        scores: by_rule.into_iter().map(|(rule, scores)| (rule, scores.col(0).iter().copied().collect())).collect(),
+        eta2: subject.model.params().get("eta2").and_then(serde_json::Value::as_f64).filter(|_| fuses),
+        row,
+        rows: x.ncols(),
+        picture: subject.shape.map(inside::picture_size),
+        sample: inside::draw(&column(sample.as_ref(), 0), subject.shape),
+        kind: inside::dictionary(classifier).map(|(kind, _)| kind).filter(|_| !uses.is_empty()),
+        raw: drawn.raw,
+        atoms: uses.iter().map(|of| drawn.atom(subject, of)).collect(),
+    })
+}
+
+fn column(x: MatRef<'_, f64>, j: usize) -> Vec<f64> {
+    x.col(j).iter().copied().collect()
+}
+
+/// How much an atom takes part.
+struct Use {
+    atom: usize,
+    code: f64,
+    share: f64,
+    neighbours: Vec<(usize, f64)>,
+}
+
+fn strongest(subject: &Subject, prepared: MatRef<'_, f64>) -> Vec<Use> {
+    let Some((_, atoms)) = inside::dictionary(subject.classifier()) else { return Vec::new() };
+    let codes = subject.classifier().codes_block(prepared).filter(|codes| codes.nrows() == atoms.ncols());
+    let Some(codes) = codes else { return Vec::new() };
+    let strength: Vec<f64> = (0..atoms.ncols()).map(|k| codes[(k, 0)].abs() * atoms.col(k).norm_l2()).collect();
+    let total: f64 = strength.iter().sum();
+    let mut order: Vec<usize> = (0..strength.len()).filter(|&k| strength[k] > 0.0).collect();
+    order.sort_by(|&a, &b| strength[b].total_cmp(&strength[a]));
+    order.truncate(ATOMS);
+    let of = |k: usize| Use { atom: k, code: codes[(k, 0)], share: strength[k] / total, neighbours: near(subject, k) };
+    order.into_iter().map(of).collect()
+}
+
+/// The nearest neighbours of an atom in the graph.
+fn near(subject: &Subject, atom: usize) -> Vec<(usize, f64)> {
+    let Some(graph) = &subject.graph else { return Vec::new() };
+    let other = |&(i, j, weight): &(usize, usize, f64)| match (i == atom, j == atom) {
+        (true, _) => Some((j, weight)),
+        (_, true) => Some((i, weight)),
+        _ => None,
+    };
+    let mut found: Vec<(usize, f64)> = graph.edges.iter().filter_map(other).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found.truncate(NEIGHBOURS);
+    found
+}
+
+/// Pictures of the atoms that are shown.
+struct Drawn {
+    pictures: BTreeMap<usize, String>,
+    raw: bool,
+}
+
+impl Drawn {
+    fn new(subject: &Subject, uses: &[Use]) -> Self {
+        let Some((_, atoms)) = inside::dictionary(subject.classifier()) else {
+            return Drawn { pictures: BTreeMap::new(), raw: true };
+        };
+        let all = uses.iter().flat_map(|of| std::iter::once(of.atom).chain(of.neighbours.iter().map(|(k, _)| *k)));
+        let shown: Vec<usize> = all.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let selected = select_columns(atoms, &shown);
+        let back = subject.model.prep().back(selected.as_ref());
+        let patterns = back.as_ref().unwrap_or(&selected);
+        let shape = subject.shape.filter(|_| back.is_some());
+        let picture = |(j, &k): (usize, &usize)| (k, inside::draw(&column(patterns.as_ref(), j), shape));
+        Drawn { pictures: shown.iter().enumerate().map(picture).collect(), raw: back.is_some() }
+    }
+
+    fn bytes(&self, atom: usize) -> String {
+        self.pictures.get(&atom).cloned().unwrap_or_default()
+    }
+
+    fn atom<'a>(&self, subject: &'a Subject, of: &Use) -> Atom<'a> {
+        let class = |k: usize| subject.atom_classes.as_ref().and_then(|c| c.get(k)).map(|&c| subject.class(c));
+        let neighbour =
+            |&(k, weight): &(usize, f64)| Neighbour { atom: k, class: class(k), weight, bytes: self.bytes(k) };
+        Atom {
+            atom: of.atom,
+            class: class(of.atom),
+            code: of.code,
+            share: of.share,
+            bytes: self.bytes(of.atom),
+            neighbours: of.neighbours.iter().map(neighbour).collect(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Connections: accepting, bounding and ending them.
+
+use crate::Config;
+use crate::patient::Patient;
+use crate::routes::App;
+use crate::subject::Subject;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioTimer;
+use hyper_util::server::graceful::GracefulShutdown;
+use std::convert::Infallible;
+use std::io::Result;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Bytes of a request's head and of one read, at most.
+const BUFFER: usize = 64 << 10;
+const HEADERS: usize = 64;
+/// Pause after the system refused to accept, as it does when files run out.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    app: Arc<App>,
+    config: Config,
+}
+
+impl Server {
+    /// Starts to listen.
+    pub async fn bind(subject: Subject, config: Config) -> Result<Self> {
+        let listener = TcpListener::bind(config.listen).await?;
+        Ok(Server { listener, app: Arc::new(App::new(subject, &config)), config })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `stop` is done; then takes no new connections and finishes what it has begun.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let connections = Arc::new(Semaphore::new(self.config.max_connections.min(Semaphore::MAX_PERMITS)));
+        let graceful = GracefulShutdown::new();
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.config.header_time);
+        http.max_buf_size(BUFFER).max_headers(HEADERS);
+        let mut stop = pin!(stop);
+        loop {
+            let next = async {
+                let place = connections.clone().acquire_owned().await;
+                (place, self.listener.accept().await)
+            };
+            let (place, stream) = tokio::select! {
+                () = &mut stop => break,
+                (place, accepted) = next => match accepted {
+                    Ok((stream, _)) => (place, stream),
+                    Err(_) => {
+                        tokio::time::sleep(PAUSE).await;
+                        continue;
+                    }
+                },
+            };
+            // Answers are small: waiting to fill packets would only delay them.
+            let _ = stream.set_nodelay(true);
+            let app = self.app.clone();
+            let service = service_fn(move |request| {
+                let app = app.clone();
+                async move { Ok::<_, Infallible>(app.answer(request).await) }
+            });
+            let stream = Patient::new(stream, self.config.request_time);
+            let connection = graceful.watch(http.serve_connection(stream, service));
+            let metrics = self.app.metrics.clone();
+            tokio::spawn(async move {
+                let _present = metrics.connection();
+                // A client that breaks off or talks nonsense concerns nobody else.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+        drop(self.listener);
+        let _ = tokio::time::timeout(self.config.request_time, graceful.shutdown()).await;
+    }
+}

@@ -1,0 +1,136 @@
+//! The model that is served, with what the page needs to show it.
+
+use atomlearn::io::{self, ImageShape};
+use atomlearn::prep::PrepSpec;
+use atomlearn::registry::{self, Values};
+use atomlearn::{Classifier, MatRef, Model, export};
+use atomlearn_lab::data::{LabData, digest_raw};
+use atomlearn_lab::inside::{self, Graph};
+use atomlearn_lab::{provenance, splits};
+use serde_json::{Value, json};
+
+/// Digits that the page offers to try: this many of each.
+const EXAMPLES_PER_CLASS: usize = 3;
+/// Digits of every class that the demonstration is trained on.
+const DEMO_PER_CLASS: usize = 150;
+
+/// A model and how to show it.
+pub struct Subject {
+    /// The model.
+    pub model: Model,
+    /// Its name for people.
+    pub name: String,
+    /// Shape of the images that its samples are, where known.
+    pub shape: Option<ImageShape>,
+    /// The graph of nearest atoms, for methods that have one.
+    pub graph: Option<Graph>,
+    /// Class of every atom, for methods whose atoms have one.
+    pub atom_classes: Option<Vec<usize>>,
+    facts: Value,
+}
+
+impl Subject {
+    /// A model with its name; `shape` overrides what the model says of its images. `unseen` are places of embedded
+    /// digits that the model was not trained on, where that is known.
+    pub fn new(model: Model, name: &str, shape: Option<ImageShape>, unseen: Option<&[usize]>) -> Self {
+        let digits = is_digits(&model);
+        let eight = digits.then_some(ImageShape { rows: 8, cols: 8, column_major: false });
+        let fits = |shape: &ImageShape| shape.rows * shape.cols == model.prep().n_features();
+        let shape = shape.or_else(|| recorded_shape(&model)).or(eight).filter(fits);
+        let graph = inside::atom_graph(model.classifier(), model.params());
+        let atom_classes = inside::classes_of_atoms(model.classifier());
+        let mut subject = Subject { model, name: name.into(), shape, graph, atom_classes, facts: Value::Null };
+        subject.facts = subject.describe(digits.then(|| examples(unseen)));
+        subject
+    }
+
+    /// LCDL-SV, trained here and now on some of the embedded digits; the page offers others.
+    pub fn digits() -> atomlearn::Result<Self> {
+        let raw = io::digits();
+        let data = LabData::new("digits (embedded)", digest_raw(&raw), raw)?;
+        let split = splits::stratified(&data, DEMO_PER_CLASS, 1, 0)?.splits.swap_remove(0);
+        let train = data.dataset(&split.train)?;
+        let method = registry::method("lcdl-sv")?;
+        let mut model = Model::train(method, &Values::new(), &PrepSpec::default(), &train, &mut ())?;
+        let about = json!({"name": data.info.path, "sha256": data.info.sha256, "samples": split.train.len()});
+        model.info.insert("data".into(), about);
+        model.info.insert("time".into(), json!(provenance::time()));
+        model.info.insert("range".into(), json!([0.0, 16.0]));
+        Ok(Subject::new(model, "digits", None, Some(&split.test)))
+    }
+
+    /// The classifier behind the preprocessing.
+    pub fn classifier(&self) -> &dyn Classifier {
+        self.model.classifier()
+    }
+
+    /// Whether samples of several requests may be scored together without changing a bit.
+    ///
+    /// Closed forms are products, which treat columns alike. Searches (sparse codes, for one) may share work among the
+    /// samples of a block, so that rounding depends on the company.
+    pub fn joins(&self) -> bool {
+        export::METHODS.contains(&self.model.method().key)
+    }
+
+    /// The name of a class.
+    pub fn class(&self, c: usize) -> &str {
+        &self.model.classes()[c]
+    }
+
+    /// What the page starts from; `atomlearn.serve-model/1`.
+    pub fn facts(&self) -> &Value {
+        &self.facts
+    }
+
+    fn describe(&self, examples: Option<Value>) -> Value {
+        let (model, classifier) = (&self.model, self.model.classifier());
+        let atoms = inside::dictionary(classifier).map(|(_, atoms)| atoms.ncols());
+        json!({
+            "schema": "atomlearn.serve-model/1", "version": env!("CARGO_PKG_VERSION"), "name": self.name,
+            "method": model.method().key, "title": model.method().title, "paper": model.method().paper,
+            "prep": model.prep().spec().to_string(), "params": model.params(),
+            "n_features": model.prep().n_features(), "classes": model.classes(),
+            "rules": classifier.rules(), "rule": classifier.rule(), "atoms": atoms,
+            "image": self.shape.map(|s| {
+                json!({"rows": s.rows, "cols": s.cols, "order": if s.column_major { "columns" } else { "rows" }})
+            }),
+            "range": model.info.get("range"),
+            "trained_on": model.info.get("data"), "time": model.info.get("time"),
+            "examples": examples,
+        })
+    }
+}
+
+/// Ten classes named like digits over 64 features: the embedded digits fit, and can be drawn.
+fn is_digits(model: &Model) -> bool {
+    let names = model.classes().iter().map(String::as_str);
+    model.prep().n_features() == 64 && names.eq(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
+}
+
+fn recorded_shape(model: &Model) -> Option<ImageShape> {
+    let shape = model.info.get("image_shape")?;
+    let side = |name: &str| shape.get(name)?.as_u64().and_then(|side| usize::try_from(side).ok()).filter(|&n| n > 0);
+    let (rows, cols) = (side("rows")?, side("cols")?);
+    rows.checked_mul(cols)?;
+    Some(ImageShape { rows, cols, column_major: shape.get("order").is_some_and(|order| order == "columns") })
+}
+
+/// Some digits of every class.
+fn examples(unseen: Option<&[usize]>) -> Value {
+    let digits = io::digits();
+    let labels = digits.labels.unwrap_or_default();
+    let all: Vec<usize> = (0..digits.x.ncols()).collect();
+    let mut taken = std::collections::HashMap::new();
+    let mut chosen: Vec<usize> = Vec::new();
+    for &i in unseen.unwrap_or(&all) {
+        let count: &mut usize = taken.entry(labels[i].as_str()).or_default();
+        if *count < EXAMPLES_PER_CLASS {
+            *count += 1;
+            chosen.push(i);
+        }
+    }
+    chosen.sort_by_key(|&i| labels[i].as_str());
+    let values = |x: MatRef<'_, f64>, i: usize| x.col(i).iter().copied().collect::<Vec<f64>>();
+    let items = chosen.iter().map(|&i| json!({"label": labels[i], "values": values(digits.x.as_ref(), i)}));
+    json!({"unseen": unseen.is_some(), "items": items.collect::<Vec<_>>()})
+}

@@ -1,0 +1,200 @@
+//! The page in a real browser: a digit is drawn with mouse and keyboard, and the decision is read.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use atomlearn::io;
+use atomlearn_browser::Browser;
+use common::Running;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A three in one stroke of the mouse, in shares of the pad.
+const THREE: [(f64, f64); 13] = [
+    (0.30, 0.22),
+    (0.42, 0.12),
+    (0.58, 0.14),
+    (0.66, 0.26),
+    (0.60, 0.40),
+    (0.46, 0.47),
+    (0.60, 0.52),
+    (0.69, 0.65),
+    (0.65, 0.80),
+    (0.52, 0.89),
+    (0.38, 0.88),
+    (0.28, 0.78),
+    (0.28, 0.77),
+];
+
+/// Structure, names, width and contrast, asked of the page itself.
+const QUESTIONS: &str = r##"(() => {
+  const all = selector => [...document.querySelectorAll(selector)];
+  const ids = all("[id]").map(element => element.id);
+  const part = color => { const v = color / 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const light = css => { const [r, g, b] = css.match(/[\d.]+/g).map(Number); return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };
+  const back = light(getComputedStyle(document.body).backgroundColor);
+  const contrast = selector => { const l = light(getComputedStyle(document.querySelector(selector)).color); return (Math.max(l, back) + 0.05) / (Math.min(l, back) + 0.05); };
+  const named = element => element.textContent.trim() || element.getAttribute("aria-label") || element.querySelector("[aria-label]") || element.labels?.length;
+  return {
+    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    doubled: ids.length - new Set(ids).size,
+    h1: all("h1").length,
+    landmarks: ["header", "main", "footer"].every(name => all(`body > ${name}`).length === 1),
+    unnamed: all("button, input, textarea, canvas").filter(element => element.checkVisibility() && !named(element) && !element.getAttribute("aria-labelledby")).length,
+    contrast: Math.min(contrast("body"), contrast(".soft"), contrast("button")),
+    dark: back < 0.2,
+    rows: all("#bars tbody tr").length,
+    unscoped: all("#bars th:not([scope])").length,
+    atoms: all("#atoms > li").length,
+    neighbours: all("#atoms ul li").length,
+    label: document.querySelector("#label").textContent,
+  };
+})()"##;
+
+fn check(browser: &mut Browser, case: &str, dark: bool) -> Value {
+    let seen = browser.eval(QUESTIONS);
+    let number = |key: &str| seen[key].as_f64().unwrap_or(-1.0);
+    assert_eq!((number("wide"), number("doubled"), number("h1")), (0.0, 0.0, 1.0), "{case}: {seen}");
+    assert_eq!((number("unnamed"), number("unscoped")), (0.0, 0.0), "{case}: {seen}");
+    assert!(seen["landmarks"] == true && seen["dark"] == dark && number("contrast") >= 4.5, "{case}: {seen}");
+    seen
+}
+
+/// No errors, no console messages, no requests elsewhere.
+fn silent(browser: &Browser, origin: &str) {
+    assert_eq!(browser.complaints(|url| url.starts_with(origin)), Vec::<String>::new());
+}
+
+fn open(browser: &mut Browser, url: &str) {
+    browser.open_url(url);
+    browser.wait_for("document.documentElement.dataset.ready");
+    silent(browser, url);
+}
+
+fn draw_three(browser: &mut Browser) {
+    browser.eval("document.getElementById('pad').scrollIntoView({block: 'center'})");
+    let pad = browser
+        .eval("(({left, top, width}) => [left, top, width])(document.getElementById('pad').getBoundingClientRect())");
+    let [left, top, width] = [0, 1, 2].map(|i| pad[i].as_f64().unwrap());
+    let points: Vec<(f64, f64)> = THREE.iter().map(|(x, y)| (left + x * width, top + y * width)).collect();
+    browser.drag(&points);
+}
+
+const LABEL: &str = "document.getElementById('label').textContent";
+
+#[test]
+fn the_page_in_a_browser() {
+    let Some(mut browser) = Browser::start_if_any() else { return };
+    let digits = Running::start(common::digits(), common::config());
+    let table = Running::start(common::blobs("crc", "unit"), common::config());
+    for (width, dark) in [(1280, false), (1280, true), (390, true), (390, false)] {
+        let case = format!("{width} px, dark {dark}");
+        browser.device(width, 900, dark);
+        open(&mut browser, &digits.url());
+        draw_three(&mut browser);
+        browser.wait_for(&format!("{LABEL} === '3'"));
+        let seen = check(&mut browser, &case, dark);
+        assert_eq!((&seen["rows"], &seen["atoms"]), (&10.into(), &8.into()), "{case}");
+        assert!(seen["neighbours"].as_f64().unwrap() >= 8.0, "{case}: {seen}");
+        browser.screenshot(&format!("digits-{width}-{}", if dark { "dark" } else { "light" }));
+    }
+    slider(&mut browser);
+    keyboard(&mut browser);
+    example_and_numbers(&mut browser);
+    let folder = tempfile::tempdir().unwrap();
+    files(&mut browser, folder.path());
+    silent(&browser, &digits.url());
+    other_methods(&mut browser, &table);
+}
+
+/// The slider changes the decision by what the page holds already, and the reset brings the model's own back.
+fn slider(browser: &mut Browser) {
+    let before = browser.eval("document.getElementById('sentence').textContent");
+    let set = |value: u32| {
+        format!("(s => {{ s.value = {value}; s.dispatchEvent(new Event('input')); }})(document.getElementById('eta2'))")
+    };
+    browser.eval(&set(0));
+    let text = browser.eval("document.getElementById('eta2-text').textContent");
+    assert!(text.as_str().unwrap().starts_with("η₂ = 0"), "{text}");
+    // With no weight on the SVM, residual and fused columns choose the same class.
+    let bold =
+        "[...document.querySelectorAll('#bars tbody tr')].findIndex(row => row.cells[COLUMN].querySelector('b'))";
+    let chosen = |browser: &mut Browser, column: &str| browser.eval(&bold.replace("COLUMN", column));
+    assert_eq!(chosen(browser, "1"), chosen(browser, "3"));
+    browser.eval(&set(120));
+    assert_eq!(chosen(browser, "2"), chosen(browser, "3"));
+    browser.eval("document.getElementById('eta2-reset').click()");
+    assert_eq!(browser.eval("document.getElementById('sentence').textContent"), before);
+}
+
+/// A one: pen down, then straight down.
+fn keyboard(browser: &mut Browser) {
+    browser.eval("document.getElementById('pad').focus()");
+    browser.press("Delete");
+    assert_eq!(browser.eval("document.getElementById('result').hidden"), true);
+    browser.press("ArrowDown");
+    browser.press(" ");
+    (0..14).for_each(|_| browser.press("ArrowDown"));
+    browser.press(" ");
+    browser.wait_for(&format!("!document.getElementById('result').hidden && {LABEL} === '1'"));
+}
+
+fn example_and_numbers(browser: &mut Browser) {
+    browser.eval("document.querySelectorAll('#examples-list button')[12].click()");
+    browser.wait_for(&format!("{LABEL} === '4'"));
+    browser.eval("document.getElementById('own').open = true");
+    browser.eval("document.getElementById('numbers').value = '1 2 3'");
+    browser.eval("document.getElementById('use-numbers').click()");
+    browser.wait_for("document.getElementById('error').textContent.includes('one sample has 64')");
+    // Two samples, with a header and class names: the second is reached by the step button.
+    let digits = io::digits();
+    let line =
+        |i: usize| digits.x.col(i).iter().map(f64::to_string).chain(["digit".into()]).collect::<Vec<_>>().join(",");
+    let head = (0..64).map(|i| format!("pixel{i}")).chain(["class".into()]).collect::<Vec<_>>().join(",");
+    let text = format!("{head}\n{}\n{}", line(0), line(7));
+    browser.eval(&format!("document.getElementById('numbers').value = {}", json!(text)));
+    browser.eval("document.getElementById('use-numbers').click()");
+    browser.wait_for(&format!("{LABEL} === '0' && document.getElementById('error').hidden"));
+    browser.eval("document.getElementById('next').click()");
+    browser.wait_for(&format!("{LABEL} === '7'"));
+}
+
+/// Files come through the input: an array of two samples, and a picture that the page makes grey and small.
+fn files(browser: &mut Browser, folder: &Path) {
+    let digits = io::digits();
+    let array = folder.join("two.npy");
+    std::fs::write(&array, common::npy(digits.x.subcols(2, 2))).unwrap();
+    browser.choose("#file", &array);
+    browser.wait_for(&format!("{LABEL} === '2' && document.getElementById('rows').textContent === 'of 2'"));
+    browser.eval("document.getElementById('next').click()");
+    browser.wait_for(&format!("{LABEL} === '3'"));
+    let picture = folder.join("six.png");
+    common::write_png(&picture, digits.x.subcols(6, 1), 20);
+    browser.choose("#file", &picture);
+    browser.wait_for(&format!("{LABEL} === '6' && document.getElementById('which').hidden"));
+    std::fs::write(folder.join("bad.png"), "no picture").unwrap();
+    browser.choose("#file", &folder.join("bad.png"));
+    browser.wait_for("document.getElementById('error').textContent.includes('not a picture')");
+}
+
+/// Methods without residual and SVM parts show their scores, and samples that are no images are lines.
+fn other_methods(browser: &mut Browser, table: &Running) {
+    browser.device(390, 900, false);
+    open(browser, &table.url());
+    assert_eq!(
+        browser.eval("document.getElementById('draw').hidden && document.getElementById('examples').hidden"),
+        true
+    );
+    browser.eval("document.getElementById('numbers').value = '1 2 3 4 5 6'");
+    browser.eval("document.getElementById('use-numbers').click()");
+    browser.wait_for("!document.getElementById('result').hidden");
+    let seen = check(browser, "table", false);
+    assert_eq!((&seen["rows"], &seen["neighbours"]), (&3.into(), &0.into()), "{seen}");
+    assert!(seen["atoms"].as_f64().unwrap() > 0.0, "{seen}");
+    assert_eq!(
+        browser.eval("document.getElementById('weigh').hidden && document.querySelectorAll('#seen svg').length"),
+        1
+    );
+    browser.screenshot("table-390-light");
+    silent(browser, &table.url());
+}
