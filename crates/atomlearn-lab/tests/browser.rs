@@ -101,15 +101,15 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
     let case = format!("{width} px, dark {dark}, scripts {scripts}");
     let phone = width < 500;
     let metrics = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": phone});
-    browser.call("Emulation.setDeviceMetricsOverride", metrics);
-    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": !scripts}));
+    browser.call("Emulation.setDeviceMetricsOverride", metrics).unwrap();
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": !scripts})).unwrap();
     let scheme = if dark { "dark" } else { "light" };
     let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-    browser.call("Emulation.setEmulatedMedia", features);
-    browser.open(file);
+    browser.call("Emulation.setEmulatedMedia", features).unwrap();
+    browser.open(file).unwrap();
     assert_eq!(browser.complaints(is_report), Vec::<String>::new(), "{case}");
 
-    let seen = browser.eval(QUESTIONS);
+    let seen = browser.eval(QUESTIONS).unwrap();
     let number = |key: &str| seen[key].as_f64().unwrap_or(-1.0);
     assert_eq!(seen["title"], "atomlearn report: digits", "{case}");
     assert_eq!((number("h1"), seen["landmarks"] == true, seen["latex"] == true), (1.0, true, true), "{case}");
@@ -151,50 +151,50 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
 fn with_scripts(browser: &mut Browser, case: &str) {
     let means =
         r#"[...document.querySelectorAll("table.results tbody tr")].map(row => parseFloat(row.cells[2].textContent))"#;
-    browser.eval(r#"document.querySelectorAll("table.results .sort")[2].click()"#);
-    let sorted: Vec<f64> = serde_json::from_value(browser.eval(means)).unwrap();
+    browser.eval(r#"document.querySelectorAll("table.results .sort")[2].click()"#).unwrap();
+    let sorted: Vec<f64> = serde_json::from_value(browser.eval(means).unwrap()).unwrap();
     assert!(sorted.windows(2).all(|pair| pair[0] >= pair[1]), "{case}: {sorted:?}");
-    let before = browser.eval("getComputedStyle(document.body).backgroundColor");
-    browser.eval(r#"document.querySelector("button.theme").click()"#);
-    assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor"), before, "{case}");
+    let before = browser.eval("getComputedStyle(document.body).backgroundColor").unwrap();
+    browser.eval(r#"document.querySelector("button.theme").click()"#).unwrap();
+    assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor").unwrap(), before, "{case}");
     assert_eq!(unfolded_excess(browser), 0, "{case}: too wide when all is unfolded");
 }
 
 /// Names of any length fit a phone.
 fn check_width_unfolded(browser: &mut Browser, file: &std::path::Path) {
     let metrics = json!({"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": true});
-    browser.call("Emulation.setDeviceMetricsOverride", metrics);
-    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
-    browser.call("Emulation.setEmulatedMedia", json!({"media": "screen"}));
-    browser.open(file);
+    browser.call("Emulation.setDeviceMetricsOverride", metrics).unwrap();
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false})).unwrap();
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "screen"})).unwrap();
+    browser.open(file).unwrap();
     assert_eq!(unfolded_excess(browser), 0, "long names make the page wider than the screen");
 }
 
 /// By how much the page is wider than the screen when everything is unfolded.
 fn unfolded_excess(browser: &mut Browser) -> Value {
-    browser.eval(r#"document.querySelectorAll("details").forEach(details => { details.open = true; })"#);
-    browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    browser.eval(r#"document.querySelectorAll("details").forEach(details => { details.open = true; })"#).unwrap();
+    browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth").unwrap()
 }
 
 /// On paper everything is unfolded, on white, and nothing is cut off, whatever the screen is like.
 fn check_print(browser: &mut Browser, file: &std::path::Path) {
     let metrics = json!({"width": 700, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
-    browser.call("Emulation.setDeviceMetricsOverride", metrics);
-    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.call("Emulation.setDeviceMetricsOverride", metrics).unwrap();
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true})).unwrap();
     let dark = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
-    browser.call("Emulation.setEmulatedMedia", json!({"media": "print", "features": dark}));
-    browser.open(file);
-    assert_eq!(browser.eval("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
-    let wide = browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print", "features": dark})).unwrap();
+    browser.open(file).unwrap();
+    assert_eq!(browser.eval("getComputedStyle(document.body).backgroundColor").unwrap(), "rgb(255, 255, 255)");
+    let wide = browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth").unwrap();
     assert_eq!(wide, 0, "wider than the paper");
     let hidden = r#"[...document.querySelectorAll("details svg.panel, details svg.heat, details pre")].filter(part => part.getBoundingClientRect().height < 10).length"#;
-    assert_eq!(browser.eval(hidden), 0, "something stays folded on paper");
-    assert_eq!(browser.eval(r#"document.querySelector("nav").checkVisibility()"#), false);
+    assert_eq!(browser.eval(hidden).unwrap(), 0, "something stays folded on paper");
+    assert_eq!(browser.eval(r#"document.querySelector("nav").checkVisibility()"#).unwrap(), false);
 }
 
 #[test]
 fn the_report_in_a_browser() {
-    let Some(mut browser) = Browser::start_if_any() else { return };
+    let Some(mut browser) = Browser::start_if_any().unwrap() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
     let mut records = digits();

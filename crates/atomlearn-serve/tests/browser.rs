@@ -52,7 +52,7 @@ const QUESTIONS: &str = r##"(() => {
 })()"##;
 
 fn check(browser: &mut Browser, case: &str, dark: bool) -> Value {
-    let seen = browser.eval(QUESTIONS);
+    let seen = browser.eval(QUESTIONS).unwrap();
     let number = |key: &str| seen[key].as_f64().unwrap_or(-1.0);
     assert_eq!((number("wide"), number("doubled"), number("h1")), (0.0, 0.0, 1.0), "{case}: {seen}");
     assert_eq!((number("unnamed"), number("unscoped")), (0.0, 0.0), "{case}: {seen}");
@@ -66,37 +66,38 @@ fn silent(browser: &Browser, origin: &str) {
 }
 
 fn open(browser: &mut Browser, url: &str) {
-    browser.open_url(url);
-    browser.wait_for("document.documentElement.dataset.ready");
+    browser.open_url(url).unwrap();
+    browser.wait_for("document.documentElement.dataset.ready").unwrap();
     silent(browser, url);
 }
 
 fn draw_three(browser: &mut Browser) {
-    browser.eval("document.getElementById('pad').scrollIntoView({block: 'center'})");
+    browser.eval("document.getElementById('pad').scrollIntoView({block: 'center'})").unwrap();
     let pad = browser
-        .eval("(({left, top, width}) => [left, top, width])(document.getElementById('pad').getBoundingClientRect())");
+        .eval("(({left, top, width}) => [left, top, width])(document.getElementById('pad').getBoundingClientRect())")
+        .unwrap();
     let [left, top, width] = [0, 1, 2].map(|i| pad[i].as_f64().unwrap());
     let points: Vec<(f64, f64)> = THREE.iter().map(|(x, y)| (left + x * width, top + y * width)).collect();
-    browser.drag(&points);
+    browser.drag(&points).unwrap();
 }
 
 const LABEL: &str = "document.getElementById('label').textContent";
 
 #[test]
 fn the_page_in_a_browser() {
-    let Some(mut browser) = Browser::start_if_any() else { return };
+    let Some(mut browser) = Browser::start_if_any().unwrap() else { return };
     let digits = Running::start(common::digits(), common::config());
     let table = Running::start(common::blobs("crc", "unit"), common::config());
     for (width, dark) in [(1280, false), (1280, true), (390, true), (390, false)] {
         let case = format!("{width} px, dark {dark}");
-        browser.device(width, 900, dark);
+        browser.device(width, 900, dark).unwrap();
         open(&mut browser, &digits.url());
         draw_three(&mut browser);
-        browser.wait_for(&format!("{LABEL} === '3'"));
+        browser.wait_for(&format!("{LABEL} === '3'")).unwrap();
         let seen = check(&mut browser, &case, dark);
         assert_eq!((&seen["rows"], &seen["atoms"]), (&10.into(), &8.into()), "{case}");
         assert!(seen["neighbours"].as_f64().unwrap() >= 8.0, "{case}: {seen}");
-        browser.screenshot(&format!("digits-{width}-{}", if dark { "dark" } else { "light" }));
+        browser.screenshot(&format!("digits-{width}-{}", if dark { "dark" } else { "light" })).unwrap();
     }
     slider(&mut browser);
     keyboard(&mut browser);
@@ -109,54 +110,54 @@ fn the_page_in_a_browser() {
 
 /// The slider changes the decision by what the page holds already, and the reset brings the model's own back.
 fn slider(browser: &mut Browser) {
-    let before = browser.eval("document.getElementById('sentence').textContent");
+    let before = browser.eval("document.getElementById('sentence').textContent").unwrap();
     let set = |value: u32| {
         format!("(s => {{ s.value = {value}; s.dispatchEvent(new Event('input')); }})(document.getElementById('eta2'))")
     };
-    browser.eval(&set(0));
-    let text = browser.eval("document.getElementById('eta2-text').textContent");
+    browser.eval(&set(0)).unwrap();
+    let text = browser.eval("document.getElementById('eta2-text').textContent").unwrap();
     assert!(text.as_str().unwrap().starts_with("η₂ = 0"), "{text}");
     // With no weight on the SVM, residual and fused columns choose the same class.
     let bold =
         "[...document.querySelectorAll('#bars tbody tr')].findIndex(row => row.cells[COLUMN].querySelector('b'))";
-    let chosen = |browser: &mut Browser, column: &str| browser.eval(&bold.replace("COLUMN", column));
+    let chosen = |browser: &mut Browser, column: &str| browser.eval(&bold.replace("COLUMN", column)).unwrap();
     assert_eq!(chosen(browser, "1"), chosen(browser, "3"));
-    browser.eval(&set(120));
+    browser.eval(&set(120)).unwrap();
     assert_eq!(chosen(browser, "2"), chosen(browser, "3"));
-    browser.eval("document.getElementById('eta2-reset').click()");
-    assert_eq!(browser.eval("document.getElementById('sentence').textContent"), before);
+    browser.eval("document.getElementById('eta2-reset').click()").unwrap();
+    assert_eq!(browser.eval("document.getElementById('sentence').textContent").unwrap(), before);
 }
 
 /// A one: pen down, then straight down.
 fn keyboard(browser: &mut Browser) {
-    browser.eval("document.getElementById('pad').focus()");
-    browser.press("Delete");
-    assert_eq!(browser.eval("document.getElementById('result').hidden"), true);
-    browser.press("ArrowDown");
-    browser.press(" ");
-    (0..14).for_each(|_| browser.press("ArrowDown"));
-    browser.press(" ");
-    browser.wait_for(&format!("!document.getElementById('result').hidden && {LABEL} === '1'"));
+    browser.eval("document.getElementById('pad').focus()").unwrap();
+    browser.press("Delete").unwrap();
+    assert_eq!(browser.eval("document.getElementById('result').hidden").unwrap(), true);
+    browser.press("ArrowDown").unwrap();
+    browser.press(" ").unwrap();
+    (0..14).for_each(|_| browser.press("ArrowDown").unwrap());
+    browser.press(" ").unwrap();
+    browser.wait_for(&format!("!document.getElementById('result').hidden && {LABEL} === '1'")).unwrap();
 }
 
 fn example_and_numbers(browser: &mut Browser) {
-    browser.eval("document.querySelectorAll('#examples-list button')[12].click()");
-    browser.wait_for(&format!("{LABEL} === '4'"));
-    browser.eval("document.getElementById('own').open = true");
-    browser.eval("document.getElementById('numbers').value = '1 2 3'");
-    browser.eval("document.getElementById('use-numbers').click()");
-    browser.wait_for("document.getElementById('error').textContent.includes('one sample has 64')");
+    browser.eval("document.querySelectorAll('#examples-list button')[12].click()").unwrap();
+    browser.wait_for(&format!("{LABEL} === '4'")).unwrap();
+    browser.eval("document.getElementById('own').open = true").unwrap();
+    browser.eval("document.getElementById('numbers').value = '1 2 3'").unwrap();
+    browser.eval("document.getElementById('use-numbers').click()").unwrap();
+    browser.wait_for("document.getElementById('error').textContent.includes('one sample has 64')").unwrap();
     // Two samples, with a header and class names: the second is reached by the step button.
     let digits = io::digits();
     let line =
         |i: usize| digits.x.col(i).iter().map(f64::to_string).chain(["digit".into()]).collect::<Vec<_>>().join(",");
     let head = (0..64).map(|i| format!("pixel{i}")).chain(["class".into()]).collect::<Vec<_>>().join(",");
     let text = format!("{head}\n{}\n{}", line(0), line(7));
-    browser.eval(&format!("document.getElementById('numbers').value = {}", json!(text)));
-    browser.eval("document.getElementById('use-numbers').click()");
-    browser.wait_for(&format!("{LABEL} === '0' && document.getElementById('error').hidden"));
-    browser.eval("document.getElementById('next').click()");
-    browser.wait_for(&format!("{LABEL} === '7'"));
+    browser.eval(&format!("document.getElementById('numbers').value = {}", json!(text))).unwrap();
+    browser.eval("document.getElementById('use-numbers').click()").unwrap();
+    browser.wait_for(&format!("{LABEL} === '0' && document.getElementById('error').hidden")).unwrap();
+    browser.eval("document.getElementById('next').click()").unwrap();
+    browser.wait_for(&format!("{LABEL} === '7'")).unwrap();
 }
 
 /// Files come through the input: an array of two samples, and a picture that the page makes grey and small.
@@ -164,37 +165,39 @@ fn files(browser: &mut Browser, folder: &Path) {
     let digits = io::digits();
     let array = folder.join("two.npy");
     std::fs::write(&array, common::npy(digits.x.subcols(2, 2))).unwrap();
-    browser.choose("#file", &array);
-    browser.wait_for(&format!("{LABEL} === '2' && document.getElementById('rows').textContent === 'of 2'"));
-    browser.eval("document.getElementById('next').click()");
-    browser.wait_for(&format!("{LABEL} === '3'"));
+    browser.choose("#file", &array).unwrap();
+    browser.wait_for(&format!("{LABEL} === '2' && document.getElementById('rows').textContent === 'of 2'")).unwrap();
+    browser.eval("document.getElementById('next').click()").unwrap();
+    browser.wait_for(&format!("{LABEL} === '3'")).unwrap();
     let picture = folder.join("six.png");
     common::write_png(&picture, digits.x.subcols(6, 1), 20);
-    browser.choose("#file", &picture);
-    browser.wait_for(&format!("{LABEL} === '6' && document.getElementById('which').hidden"));
+    browser.choose("#file", &picture).unwrap();
+    browser.wait_for(&format!("{LABEL} === '6' && document.getElementById('which').hidden")).unwrap();
     std::fs::write(folder.join("bad.png"), "no picture").unwrap();
-    browser.choose("#file", &folder.join("bad.png"));
-    browser.wait_for("document.getElementById('error').textContent.includes('not a picture')");
+    browser.choose("#file", &folder.join("bad.png")).unwrap();
+    browser.wait_for("document.getElementById('error').textContent.includes('not a picture')").unwrap();
 }
 
 /// Methods without residual and SVM parts show their scores, and samples that are no images are lines.
 fn other_methods(browser: &mut Browser, table: &Running) {
-    browser.device(390, 900, false);
+    browser.device(390, 900, false).unwrap();
     open(browser, &table.url());
     assert_eq!(
-        browser.eval("document.getElementById('draw').hidden && document.getElementById('examples').hidden"),
+        browser.eval("document.getElementById('draw').hidden && document.getElementById('examples').hidden").unwrap(),
         true
     );
-    browser.eval("document.getElementById('numbers').value = '1 2 3 4 5 6'");
-    browser.eval("document.getElementById('use-numbers').click()");
-    browser.wait_for("!document.getElementById('result').hidden");
+    browser.eval("document.getElementById('numbers').value = '1 2 3 4 5 6'").unwrap();
+    browser.eval("document.getElementById('use-numbers').click()").unwrap();
+    browser.wait_for("!document.getElementById('result').hidden").unwrap();
     let seen = check(browser, "table", false);
     assert_eq!((&seen["rows"], &seen["neighbours"]), (&3.into(), &0.into()), "{seen}");
     assert!(seen["atoms"].as_f64().unwrap() > 0.0, "{seen}");
     assert_eq!(
-        browser.eval("document.getElementById('weigh').hidden && document.querySelectorAll('#seen svg').length"),
+        browser
+            .eval("document.getElementById('weigh').hidden && document.querySelectorAll('#seen svg').length")
+            .unwrap(),
         1
     );
-    browser.screenshot("table-390-light");
+    browser.screenshot("table-390-light").unwrap();
     silent(browser, &table.url());
 }
