@@ -5,6 +5,7 @@ mod admm;
 pub mod dense_codes;
 mod growing;
 pub mod lasso;
+pub mod lasso_coder;
 pub mod margin;
 pub mod omp;
 pub mod ridge;

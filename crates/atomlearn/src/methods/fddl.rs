@@ -30,6 +30,7 @@ mod atoms;
 mod codes;
 
 use crate::coding::lasso::{LassoLimits, LassoTask, lasso};
+use crate::coding::lasso_coder::LassoCoder;
 use crate::init::class_pca_mean;
 use crate::linalg::{gram, mul, relative_change};
 use crate::method::sizes_row;
@@ -119,7 +120,7 @@ pub struct FddlModel {
     sizes: Mat<f64>,
     means: Mat<f64>,
     blocks: Blocks,
-    gram: Mat<f64>,
+    coder: LassoCoder,
     residuals: ClassResiduals,
     params: Fddl,
 }
@@ -149,7 +150,7 @@ impl Fddl {
         FddlModel {
             classes: classes.to_vec(),
             sizes: sizes_row(&blocks),
-            gram: gram(dictionary.as_ref()),
+            coder: LassoCoder::penalised(dictionary.as_ref()),
             residuals: ClassResiduals::new(dictionary.as_ref(), &blocks),
             params: self.clone(),
             dictionary,
@@ -259,7 +260,7 @@ impl FddlModel {
     fn code(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
         let correlations = mul(self.dictionary.transpose(), x);
         let task = LassoTask::Penalised(self.params.halved(self.params.gamma));
-        let codes = lasso(self.gram.as_ref(), correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
+        let codes = self.coder.codes(correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
         (codes.to_dense(), correlations)
     }
 

@@ -14,9 +14,9 @@
 //! Reference: Wright et al., PAMI 2009. Deviations: the penalised form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
-use crate::coding::dense_codes::InverseGram;
-use crate::coding::lasso::{LassoLimits, LassoTask, lasso, lasso_with_identity, lasso_with_inverse};
-use crate::linalg::{gram, mul};
+use crate::coding::lasso::{LassoLimits, LassoTask, lasso_with_identity};
+use crate::coding::lasso_coder::LassoCoder;
+use crate::linalg::mul;
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
@@ -55,9 +55,7 @@ pub struct SrcModel {
     dictionary: Mat<f64>,
     sizes: Mat<f64>,
     blocks: Blocks,
-    gram: Mat<f64>,
-    /// For the penalised form without occlusion, if there are few more samples than features, or fewer.
-    inverse: Option<InverseGram>,
+    coder: LassoCoder,
     residuals: ClassResiduals,
     params: Src,
 }
@@ -65,12 +63,12 @@ pub struct SrcModel {
 impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
         let residuals = ClassResiduals::new(dictionary.as_ref(), &blocks);
-        let gram = gram(dictionary.as_ref());
-        let of_use =
-            self.form == Form::Penalised && !self.occlusion && 4 * dictionary.ncols() <= 5 * dictionary.nrows();
-        let inverse = if of_use { InverseGram::new(gram.as_ref(), dictionary.nrows()) } else { None };
+        let coder = match self.form {
+            Form::Penalised if !self.occlusion => LassoCoder::penalised(dictionary.as_ref()),
+            _ => LassoCoder::plain(dictionary.as_ref()),
+        };
         let (sizes, params) = (sizes_row(&blocks), self.clone());
-        SrcModel { classes, sizes, gram, inverse, residuals, params, dictionary, blocks }
+        SrcModel { classes, sizes, coder, residuals, params, dictionary, blocks }
     }
 }
 
@@ -102,17 +100,13 @@ impl SrcModel {
         let limits = LassoLimits { tolerance: self.params.tolerance, ..Default::default() };
         let correlations = mul(self.dictionary.transpose(), x);
         if !self.params.occlusion {
-            let (g, b) = (self.gram.as_ref(), correlations.as_ref());
-            let found = match &self.inverse {
-                Some(inverse) => lasso_with_inverse(g, inverse, b, &energies, self.params.lambda, limits),
-                None => lasso(g, b, &energies, task, limits),
-            };
-            return (found.codes.to_dense(), x.to_owned(), correlations);
+            let codes = self.coder.codes(correlations.as_ref(), &energies, task, limits).codes;
+            return (codes.to_dense(), x.to_owned(), correlations);
         }
         let mut both = Mat::zeros(n_atoms + x.nrows(), x.ncols());
         both.subrows_mut(0, n_atoms).copy_from(&correlations);
         both.subrows_mut(n_atoms, x.nrows()).copy_from(x);
-        let (d, g) = (self.dictionary.as_ref(), self.gram.as_ref());
+        let (d, g) = (self.dictionary.as_ref(), self.coder.gram());
         let codes = lasso_with_identity(d, g, both.as_ref(), &energies, task, limits).codes.to_dense();
         let clean = x - codes.subrows(n_atoms, x.nrows());
         let correlations = mul(d.transpose(), clean.as_ref());
