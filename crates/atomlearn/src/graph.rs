@@ -1,6 +1,6 @@
 //! The graph of nearest atoms and its Laplacian.
 
-use crate::linalg::gram;
+use crate::linalg::{column, gram, mul};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -92,6 +92,23 @@ impl AtomGraph {
         }
     }
 
+    /// `tr(Z^T L Z)` for codes with `Z Z^T = q c q^T`: the sum of `w (q_i - q_j)^T c (q_i - q_j)` over the edges, where `q_i`
+    /// is row `i` of `q`.
+    pub fn energy(&self, q: MatRef<'_, f64>, c: MatRef<'_, f64>) -> f64 {
+        let rows = q.transpose().to_owned();
+        let weighted = mul(c, rows.as_ref());
+        let along = |&(i, j, weight): &(usize, usize, f64)| {
+            let ends = |a| (column(rows.as_ref(), a), column(weighted.as_ref(), a));
+            let ((qi, ci), (qj, cj)) = (ends(i), ends(j));
+            let mut sums = [0.0; 4];
+            for k in 0..qi.len() {
+                sums[k % 4] += (qi[k] - qj[k]) * (ci[k] - cj[k]);
+            }
+            weight * sums.iter().sum::<f64>().max(0.0)
+        };
+        self.edges.iter().map(along).sum()
+    }
+
     /// Number of connected components: the dimension of the Laplacian's kernel.
     pub fn components(&self) -> usize {
         let mut parent: Vec<usize> = (0..self.n_atoms).collect();
@@ -147,6 +164,18 @@ mod tests {
         let expected = mat![[w, -w, 0.0, 0.0], [-w, w, 0.0, 0.0], [0.0, 0.0, w, -w], [0.0, 0.0, -w, w]];
         assert!((graph.laplacian() - expected).norm_max() < 1e-9);
         assert_eq!(graph.components(), 2);
+    }
+
+    #[test]
+    fn energy_is_the_trace_form() {
+        let graph = AtomGraph::new(atoms().as_ref(), 3, Affinity::Squared);
+        let (q, y) = (Mat::from_fn(20, 4, |i, k| ((i * 7 + k * 5) % 11) as f64 / 11.0 - 0.4), atoms());
+        let y = y.subrows(0, 4);
+        let z = mul(q.as_ref(), y);
+        let l = graph.laplacian();
+        let expected: f64 = z.col_iter().map(|z| z.transpose() * &l * z).sum();
+        let found = graph.energy(q.as_ref(), mul(y, y.transpose()).as_ref());
+        assert!((found - expected).abs() < 1e-12 * expected, "{found} {expected}");
     }
 
     #[test]

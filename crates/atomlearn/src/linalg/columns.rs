@@ -1,6 +1,6 @@
 //! Operations on the columns of a matrix.
 
-use faer::{Mat, MatMut, MatRef};
+use faer::{ColRef, Mat, MatMut, MatRef};
 
 /// Norms below this count as zero; such columns are left as they are, never divided.
 pub(crate) const ZERO_NORM: f64 = 1e-12;
@@ -44,7 +44,10 @@ pub fn frobenius(a: MatRef<'_, f64>) -> f64 {
 
 /// `|new - old| / |new|`, zero if both are zero.
 pub fn relative_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
-    let change = frobenius((new - old).as_ref());
+    let squared = |(new, old): (ColRef<'_, f64>, ColRef<'_, f64>)| {
+        new.iter().zip(old.iter()).map(|(new, old)| (new - old) * (new - old)).sum::<f64>()
+    };
+    let change = new.col_iter().zip(old.col_iter()).map(squared).sum::<f64>().sqrt();
     if change == 0.0 { 0.0 } else { change / frobenius(new) }
 }
 

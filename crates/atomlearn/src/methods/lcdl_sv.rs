@@ -37,6 +37,8 @@ const WORST_CONDITION: f64 = 1e10;
 const SAFE_RIDGE: f64 = 1e-3;
 /// Loss of training accuracy from training codes to test codes that marks an SVM as lagging behind its dictionary.
 const LAGGING: f64 = 0.01;
+/// Added to the diagonal of the system for equal scores, as a fraction of its largest entry.
+const EQUAL_SCORES: f64 = 1e-12;
 
 /// Which of the three decision rules is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,7 +175,7 @@ impl Fit for LcdlSv {
         let decided = self.model(model.classes.clone(), model.dictionary.clone(), blocks, svm)?;
         match &model.trained {
             Some(trained) => {
-                let near = trained.refitted.then_some(&model.svm);
+                let near = trained.refitted.then_some(model);
                 self.refit(decided, train, trained.accuracy, near, &mut ())
             }
             None => Ok(decided),
@@ -367,21 +369,11 @@ impl LcdlSv {
         Ok((Svm { weights: mul(q.as_ref(), in_span.weights.as_ref()), bias: in_span.bias }, scores))
     }
 
-    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`: the inner product of `code_gram` with
-    /// `q^T L q`, which is the Gram matrix of the weighted differences along the edges.
+    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`.
     fn graph_term(&self, graph: &AtomGraph, q: &Mat<f64>, code_gram: &Mat<f64>, ridge: f64) -> f64 {
-        let mut differences = Mat::zeros(graph.edges.len(), q.ncols());
-        for (k, mut column) in differences.col_iter_mut().enumerate() {
-            let q = q.col(k);
-            for (e, &(i, j, w)) in graph.edges.iter().enumerate() {
-                column[e] = w.sqrt() * (q[i] - q[j]);
-            }
-        }
-        let along_edges = gram(differences.as_ref());
-        let edges: f64 = along_edges.col_iter().zip(code_gram.col_iter()).map(|(a, b)| a.transpose() * b).sum();
         // q is orthonormal, so the energy of all codes is the trace.
         let energy: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        self.lambda1 * (edges + ridge * energy)
+        self.lambda1 * (graph.energy(q.as_ref(), code_gram.as_ref()) + ridge * energy)
     }
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.
@@ -392,13 +384,13 @@ impl LcdlSv {
 
     /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
     /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
-    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a start for the refit.
+    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a model whose refitted SVM is a good start.
     fn refit(
         &self,
         mut model: LcdlSvModel,
         train: &Dataset,
         on_fitted: f64,
-        near: Option<&Svm>,
+        near: Option<&LcdlSvModel>,
         watch: &mut dyn Observer,
     ) -> Result<LcdlSvModel> {
         let targets = train.targets();
@@ -427,15 +419,17 @@ impl LcdlSv {
     }
 
     /// The SVM on codes `P x`. With more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
-    fn fit_to_test_codes(&self, map: MatRef<'_, f64>, train: &Dataset, near: Option<&Svm>) -> Result<Svm> {
+    fn fit_to_test_codes(&self, map: MatRef<'_, f64>, train: &Dataset, near: Option<&LcdlSvModel>) -> Result<Svm> {
         let (targets, tau) = (train.targets(), 1.0 / self.theta);
+        let fit = |map: MatRef<'_, f64>| {
+            let start = near.and_then(|near| near.svm_with_codes(map));
+            svm::one_vs_rest(mul(map, train.x()).as_ref(), &targets, train.n_classes(), tau, start.as_ref())
+        };
         if map.nrows() <= map.ncols() {
-            return svm::one_vs_rest(mul(map, train.x()).as_ref(), &targets, train.n_classes(), tau, near);
+            return fit(map);
         }
         let (q, r) = qr(map);
-        let codes = mul(r.as_ref(), train.x());
-        let near = near.map(|svm| Svm { weights: mul(q.transpose(), svm.weights.as_ref()), bias: svm.bias.clone() });
-        let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), tau, near.as_ref())?;
+        let svm = fit(r.as_ref())?;
         Ok(Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias })
     }
 
@@ -486,6 +480,17 @@ struct Codes {
 impl LcdlSvModel {
     fn residual_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         -self.coder.of(x).regularized()
+    }
+
+    /// Nearly the same scores from other codes `P x`: weights `U` with `U^T P` as near to this model's as can be. The scale
+    /// of codes changes with `eta1`, so that the same weights would be far off. `None` if the codes are all but zero.
+    fn svm_with_codes(&self, map: MatRef<'_, f64>) -> Option<Svm> {
+        let mut system = outer_gram(map);
+        let shift = EQUAL_SCORES * (0..system.nrows()).map(|k| system[(k, k)]).fold(0.0, f64::max);
+        (0..system.nrows()).for_each(|k| system[(k, k)] += shift);
+        let factor = Spd::new(system, "LCDL-SV refit").ok()?;
+        let weights = factor.solve(mul(map, self.folded.transpose()).as_ref());
+        Some(Svm { weights, bias: self.svm.bias.clone() })
     }
 
     fn svm_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
