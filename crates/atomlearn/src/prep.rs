@@ -154,11 +154,12 @@ impl PrepSpec {
     /// Fits the steps on training samples; returns them with the training samples after all steps.
     pub fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
         let n_features = x.nrows();
+        let zero_below = zero_below(x);
         let mut x = x.to_owned();
         let mut steps = Vec::with_capacity(self.0.len());
         for spec in &self.0 {
             let step = spec.fit(x.as_ref(), watch)?;
-            x = step.apply(x);
+            x = step.apply(x, &zero_below);
             if matches!(step, Fitted::Unit) {
                 let zeros = column_norms(x.as_ref()).iter().filter(|&&norm| norm < 0.5).count();
                 if zeros > 0 {
@@ -236,20 +237,31 @@ fn fit_pca(x: MatRef<'_, f64>, keep: Keep, watch: &mut dyn Observer) -> Result<P
     Ok(directions)
 }
 
+/// Length up to which a preprocessed sample counts as zero: what rounding may leave of a raw one, whatever its scale.
+fn zero_below(x: MatRef<'_, f64>) -> Vec<f64> {
+    column_norms(x).into_iter().map(|norm| ZERO_NORM * norm.min(1.0)).collect()
+}
+
 impl Fitted {
     /// [`Fitted::apply`] without a copy where none is needed.
-    fn apply_to(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+    fn apply_to(&self, x: MatRef<'_, f64>, zero_below: &[f64]) -> Mat<f64> {
         match self {
             Fitted::Kernel(map) => map.apply(x),
             Fitted::Affine { shift: None, basis: Some(basis), scale: None } => mul(basis.transpose(), x),
-            _ => self.apply(x.to_owned()),
+            _ => self.apply(x.to_owned(), zero_below),
         }
     }
 
-    fn apply(&self, mut x: Mat<f64>) -> Mat<f64> {
+    /// Samples shorter than `zero_below` count as zero.
+    fn apply(&self, mut x: Mat<f64>, zero_below: &[f64]) -> Mat<f64> {
         match self {
             Fitted::Unit => {
-                normalize_columns(x.as_mut());
+                for (column, least) in x.as_mut().col_iter_mut().zip(zero_below) {
+                    let norm = column.norm_l2();
+                    if norm > *least {
+                        column.iter_mut().for_each(|v| *v /= norm);
+                    }
+                }
                 x
             }
             Fitted::Kernel(map) => map.apply(x.as_ref()),
@@ -271,13 +283,13 @@ impl Fitted {
     }
 
     /// The step as part of an ONNX graph, samples in rows.
-    fn export(&self, graph: &mut Graph, x: Value) -> Value {
+    fn export(&self, graph: &mut Graph, x: Value, zero_below: &Value) -> Value {
         match self {
             Fitted::Unit => {
                 let energy = graph.energy(&x);
                 let norm = graph.op("Sqrt", &[&energy]);
-                let (least, one) = (graph.scalar(ZERO_NORM), graph.scalar(1.0));
-                let zero = graph.op("Less", &[&norm, &least]);
+                let one = graph.scalar(1.0);
+                let zero = graph.op("LessOrEqual", &[&norm, zero_below]);
                 let divisor = graph.op("Where", &[&zero, &one, &norm]);
                 graph.op("Div", &[&x, &divisor])
             }
@@ -342,14 +354,23 @@ impl Prep {
 
     /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        let zero_below = zero_below(x);
         let mut steps = self.steps.iter();
-        let first = steps.next().map_or_else(|| x.to_owned(), |step| step.apply_to(x));
-        steps.fold(first, |x, step| step.apply(x))
+        let first = steps.next().map_or_else(|| x.to_owned(), |step| step.apply_to(x, &zero_below));
+        steps.fold(first, |x, step| step.apply(x, &zero_below))
     }
 
     /// All steps as part of an ONNX graph.
     pub fn export(&self, graph: &mut Graph, x: Value) -> Value {
-        self.steps.iter().fold(x, |x, step| step.export(graph, x))
+        if self.steps.is_empty() {
+            return x;
+        }
+        let energy = graph.energy(&x);
+        let norm = graph.op("Sqrt", &[&energy]);
+        let (one, factor) = (graph.scalar(1.0), graph.scalar(ZERO_NORM));
+        let scale = graph.op("Min", &[&norm, &one]);
+        let zero_below = graph.op("Mul", &[&scale, &factor]);
+        self.steps.iter().fold(x, |x, step| step.export(graph, x, &zero_below))
     }
 
     /// Everything fitted, by name.

@@ -223,44 +223,6 @@ fn objectives_are_sums_of_their_terms() {
     }
 }
 
-/// Data that breaks careless arithmetic: the outcome is a typed error or finite scores.
-#[test]
-fn degenerate_data_gives_a_finite_model_or_a_clear_error() {
-    let base = synth::blobs(3, 8, 6, 3);
-    let labels = |sizes: &[usize]| -> Vec<String> {
-        sizes.iter().enumerate().flat_map(|(c, &size)| vec![c.to_string(); size]).collect()
-    };
-    let edited = |edit: &dyn Fn(usize, usize, f64) -> f64| Mat::from_fn(6, 24, |i, j| edit(i, j, base.x()[(i, j)]));
-    let cases: Vec<(&str, Mat<f64>, Vec<String>)> = vec![
-        ("duplicate samples", Mat::from_fn(6, 24, |i, j| base.x()[(i, j / 4 * 4)]), labels(&[8, 8, 8])),
-        ("all samples of a class equal", Mat::from_fn(6, 24, |i, j| base.x()[(i, j / 8 * 8)]), labels(&[8, 8, 8])),
-        ("identical classes", Mat::from_fn(6, 24, |i, j| base.x()[(i, j % 8)]), labels(&[8, 8, 8])),
-        ("constant features", edited(&|i, _, v| if i < 3 { 1.0 } else { v }), labels(&[8, 8, 8])),
-        ("rank one", edited(&|i, j, _| (i as f64 + 1.0) * (j as f64 + 1.0)), labels(&[8, 8, 8])),
-        ("an all-zero sample", edited(&|_, j, v| if j == 3 { 0.0 } else { v }), labels(&[8, 8, 8])),
-        ("an all-zero class", edited(&|_, j, v| if j < 8 { 0.0 } else { v }), labels(&[8, 8, 8])),
-        ("nothing but zeros", Mat::zeros(6, 24), labels(&[8, 8, 8])),
-        ("one sample per class", Mat::from_fn(6, 3, |i, j| base.x()[(i, 8 * j)]), labels(&[1, 1, 1])),
-        ("unbalanced", base.x().to_owned(), labels(&[1, 2, 21])),
-        ("one feature", Mat::from_fn(1, 24, |_, j| base.x()[(0, j)] + (j / 8) as f64), labels(&[8, 8, 8])),
-        ("tiny scale", edited(&|_, _, v| v * 1e-150), labels(&[8, 8, 8])),
-        ("huge scale", edited(&|_, _, v| v * 1e150), labels(&[8, 8, 8])),
-    ];
-    for (name, x, labels) in &cases {
-        let data = Dataset::new(x.as_ref(), labels).unwrap();
-        for method in METHODS {
-            match Model::train(method, &Values::new(), &"unit".parse().unwrap(), &data, &mut ()) {
-                Ok(model) => {
-                    let scores = model.scores(data.x()).unwrap();
-                    assert!(all_finite_or_ruled_out(scores.as_ref()), "{} on {name}", method.key);
-                }
-                Err(Error::Data(_) | Error::Param { .. } | Error::Numeric { .. }) => {}
-                Err(other) => panic!("{} on {name}: {other}", method.key),
-            }
-        }
-    }
-}
-
 /// Parts and scores, to the bit.
 fn bits(model: &dyn Classifier, x: MatRef<'_, f64>) -> (Vec<Mat<f64>>, Mat<f64>) {
     (model.parts().into_iter().map(|(_, part)| part.to_owned()).collect(), model.scores(x).unwrap())

@@ -52,7 +52,13 @@ pub fn one_vs_rest(
             let norm = start.weights.col(c).squared_norm_l2();
             shared.solve(c, &t, o, norm, start.bias[c])
         })
-        .collect::<Result<_>>()?;
+        .collect::<Result<_>>()
+        .map_err(|e| match e {
+            Error::Numeric { stage, why } => {
+                Error::numeric(stage, format!("{why}; samples far from unit length do that, and --prep unit mends it"))
+            }
+            other => other,
+        })?;
     // u_c = kappa_c u0_c + Z alpha_c for all classes at once.
     let alphas = Mat::from_fn(z.ncols(), n_classes, |i, c| solved[c].alpha[i]);
     let mut weights = mul(z, alphas.as_ref());
@@ -149,7 +155,7 @@ impl<'a> Shared<'a> {
                 break;
             }
         }
-        Err(Error::numeric(STAGE, "Newton's method did not settle; are the codes finite and of sensible scale?"))
+        Err(Error::numeric(STAGE, "Newton's method did not settle"))
     }
 
     /// Most active samples for which the dual system is the cheaper one: with the Gram matrix at hand it costs
