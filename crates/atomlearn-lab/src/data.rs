@@ -99,7 +99,7 @@ pub fn digest(path: &Path) -> Result<String> {
     let mut hash = Sha256::new();
     if path.is_dir() {
         let mut files = Vec::new();
-        list_files(path, &mut files)?;
+        list_files(path, DEEPEST, &mut files)?;
         files.sort();
         for file in files {
             let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
@@ -134,13 +134,16 @@ pub fn digest_text(text: &str) -> String {
     hex(&Sha256::digest(text))
 }
 
-fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// Data lie in a folder or in its sub-folders; going deeper could follow links in circles.
+const DEEPEST: usize = 1;
+
+fn list_files(folder: &Path, deeper: usize, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
-        if path.is_dir() {
-            list_files(&path, files)?;
-        } else {
+        if path.is_file() {
             files.push(path);
+        } else if path.is_dir() && deeper > 0 {
+            list_files(&path, deeper - 1, files)?;
         }
     }
     Ok(())
