@@ -7,6 +7,7 @@ mod data;
 mod failure;
 mod images;
 mod interrupt;
+mod photos;
 mod progress;
 mod settings;
 

@@ -104,7 +104,8 @@ fn run(
             watch.begin("images", places.len());
             let batch = |places: &[usize]| -> Result<Vec<(usize, Result<Vec<f64>>)>> {
                 stop_if_asked(watch)?;
-                let ready = places.iter().map(|&i| (i, Picture::open(&images[i].path).and_then(|p| network.prepare(&p))));
+                let ready =
+                    places.iter().map(|&i| (i, Picture::open(&images[i].path).and_then(|p| network.prepare(&p))));
                 let (good, bad): (Vec<_>, Vec<_>) = ready.partition(|(_, input)| input.is_ok());
                 let (good_places, inputs): (Vec<usize>, Vec<Vec<f32>>) =
                     good.into_iter().filter_map(|(i, input)| input.ok().map(|input| (i, input))).unzip();

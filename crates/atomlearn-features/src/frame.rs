@@ -105,8 +105,9 @@ mod tests {
             assert!(bad.parse::<Crop>().is_err(), "{bad}");
         }
         let cover = Frame { rows: 3, cols: 3, fit: Fit::Cover };
-        assert_eq!(cover.apply(&Picture { width: 5, height: 3, channels: 1, pixels: (0..15).collect() }).unwrap().pixels, [
-            1, 2, 3, 6, 7, 8, 11, 12, 13
-        ]);
+        assert_eq!(
+            cover.apply(&Picture { width: 5, height: 3, channels: 1, pixels: (0..15).collect() }).unwrap().pixels,
+            [1, 2, 3, 6, 7, 8, 11, 12, 13]
+        );
     }
 }

@@ -115,7 +115,7 @@ impl FeatureMap {
             Fitted::Pixels(spec) => spec.apply(picture),
             Fitted::RandomFace(face) => face.apply(picture),
             Fitted::SiftPyramid(pyramid) => pyramid.apply(picture),
-            Fitted::Onnx(network) => Ok(network.run(&[network.prepare(picture)?])?.swap_remove(0)),
+            Fitted::Onnx(network) => network.apply(picture),
         }
     }
 

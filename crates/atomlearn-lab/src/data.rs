@@ -37,6 +37,8 @@ pub struct LabData {
     pub is_train: Option<Vec<bool>>,
     /// The shape of the images the samples are made of, if known.
     pub image_shape: Option<ImageShape>,
+    /// File name or row name of each sample, if the data have them.
+    pub names: Option<Vec<String>>,
     /// Where it came from.
     pub info: DataInfo,
     labels: Vec<String>,
@@ -66,7 +68,8 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        Ok(LabData { x: raw.x, classes, targets, is_train: raw.is_train, image_shape: raw.image_shape, info, labels })
+        let RawData { x, is_train, image_shape, names, .. } = raw;
+        Ok(LabData { x, classes, targets, is_train, image_shape, names, info, labels })
     }
 
     /// The samples at these places, as valid training data.

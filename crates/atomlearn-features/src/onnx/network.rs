@@ -105,13 +105,18 @@ impl Network {
         self.dim
     }
 
+    /// The layer's values for a picture.
+    pub fn apply(&self, picture: &Picture) -> Result<Vec<f64>> {
+        Ok(self.run(&[self.prepare(picture)?])?.swap_remove(0))
+    }
+
     /// The picture as the network's input.
     pub(crate) fn prepare(&self, picture: &Picture) -> Result<Vec<f32>> {
         prepare(&self.spec, &self.input, picture)
     }
 
-    /// The layer's values for inputs made by [`Network::prepare`], at most a batch of them.
-    pub(crate) fn run(&self, inputs: &[Vec<f32>]) -> Result<Vec<Vec<f64>>> {
+    /// The layer's values for inputs in the order of the network's axes, each of one image, at most a batch of them.
+    pub fn run(&self, inputs: &[Vec<f32>]) -> Result<Vec<Vec<f64>>> {
         let batch = self.spec.batch;
         let Input { rows, cols, channels, .. } = self.input;
         let mut values = inputs.concat();

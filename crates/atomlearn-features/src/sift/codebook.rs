@@ -40,7 +40,11 @@ fn assign(centres: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Vec<(usize, f64)> {
     let block = |&start: &usize| {
         let distances = squared_distances(centres, x.subcols(start, BLOCK.min(x.ncols() - start)));
         let nearest = |column: ColRef<'_, f64>| {
-            column.iter().copied().enumerate().fold((0, f64::INFINITY), |best, (k, d)| if d < best.1 { (k, d) } else { best })
+            column
+                .iter()
+                .copied()
+                .enumerate()
+                .fold((0, f64::INFINITY), |best, (k, d)| if d < best.1 { (k, d) } else { best })
         };
         distances.col_iter().map(nearest).collect::<Vec<_>>()
     };

@@ -85,9 +85,8 @@ impl Words {
             return vec![(near[0].0, 1.0)];
         }
         let at = |i: usize| near[i].0;
-        let mut c = Mat::from_fn(k, k, |i, j| {
-            self.gram[(at(i), at(j))] - inner[(at(i), 0)] - inner[(at(j), 0)] + energy
-        });
+        let mut c =
+            Mat::from_fn(k, k, |i, j| self.gram[(at(i), at(j))] - inner[(at(i), 0)] - inner[(at(j), 0)] + energy);
         let trace: f64 = (0..k).map(|i| c[(i, i)].max(0.0)).sum();
         // Where all these words equal the descriptor, every weighting is as good.
         let ridge = (BETA * trace).max(1e-12);
@@ -149,8 +148,7 @@ fn cells_of(centre: (f64, f64), levels: &[usize]) -> impl Iterator<Item = usize>
 mod tests {
     use super::*;
 
-    const LLC: Pool<'static> =
-        Pool { coding: Coding::Llc, neighbours: 3, pooling: Pooling::Max, levels: &[1, 2] };
+    const LLC: Pool<'static> = Pool { coding: Coding::Llc, neighbours: 3, pooling: Pooling::Max, levels: &[1, 2] };
 
     fn words() -> Words {
         Words::new(Mat::from_fn(4, 6, |i, j| ((i * 7 + j * 5) % 11) as f64 / 11.0))
@@ -195,10 +193,8 @@ mod tests {
     fn pooling_a_known_map() {
         // Four descriptors, each one word, one in each quarter.
         let words = Words::new(Mat::<f64>::identity(4, 4));
-        let descriptors = Descriptors {
-            values: Mat::identity(4, 4),
-            centres: vec![(0.2, 0.2), (0.2, 0.7), (0.9, 0.1), (1.0, 1.0)],
-        };
+        let descriptors =
+            Descriptors { values: Mat::identity(4, 4), centres: vec![(0.2, 0.2), (0.2, 0.7), (0.9, 0.1), (1.0, 1.0)] };
         for (pooling, whole) in [(Pooling::Max, 1.0), (Pooling::Average, 0.25)] {
             let hard = Pool { coding: Coding::Hard, neighbours: 1, pooling, levels: &[1, 2] };
             let vector = words.pool(&descriptors, hard);

@@ -98,14 +98,7 @@ impl Axis {
 }
 
 /// Adds one direction's plane to the cells of every patch.
-fn pool_plane(
-    plane: &[f64],
-    width: usize,
-    rows: &Axis,
-    cols: &Axis,
-    direction: usize,
-    columns: &mut [[f64; LENGTH]],
-) {
+fn pool_plane(plane: &[f64], width: usize, rows: &Axis, cols: &Axis, direction: usize, columns: &mut [[f64; LENGTH]]) {
     let mut line = vec![0.0; width];
     for (r, &top) in rows.starts.iter().enumerate() {
         for (i, weights) in rows.weights.iter().enumerate() {

@@ -109,7 +109,8 @@ fn the_page_has_every_part_and_needs_no_network() {
         data_sets: 5,
         note: "Five data sets are too few to conclude.".into(),
     };
-    let page = page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks) }).unwrap();
+    let page =
+        page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks), ..Content::default() }).unwrap();
     for text in [
         "<!doctype html>",
         "Accuracy",
@@ -182,7 +183,8 @@ fn no_text_of_a_record_can_break_the_page() {
         data_sets: 3,
         note: evil.into(),
     };
-    let page = page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks) }).unwrap();
+    let page =
+        page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks), ..Content::default() }).unwrap();
     assert!(!page.contains("<script>alert") && !page.contains("<img src=x"));
     assert_eq!(page.matches("<script").count(), 1, "the page's own script");
     assert!(page.contains("&lt;script&gt;alert"));

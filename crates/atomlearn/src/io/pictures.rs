@@ -150,6 +150,15 @@ impl Picture {
 
     /// The bytes of a PNG file.
     pub fn to_png(&self) -> Result<Vec<u8>> {
+        self.encode(image::ImageFormat::Png)
+    }
+
+    /// The bytes of a JPEG file.
+    pub fn to_jpeg(&self) -> Result<Vec<u8>> {
+        self.encode(image::ImageFormat::Jpeg)
+    }
+
+    fn encode(&self, format: image::ImageFormat) -> Result<Vec<u8>> {
         let (width, height, pixels) = (self.width as u32, self.height as u32, self.pixels.clone());
         let image = match self.channels {
             1 => ImageBuffer::<Luma<u8>, _>::from_raw(width, height, pixels).map(DynamicImage::ImageLuma8),
@@ -157,8 +166,8 @@ impl Picture {
         };
         let image = image.ok_or_else(|| Error::Data("a picture's pixels do not fit its size".into()))?;
         let mut file = std::io::Cursor::new(Vec::new());
-        let written = image.write_to(&mut file, image::ImageFormat::Png);
-        written.map_err(|e| Error::Data(format!("a picture cannot be written as PNG: {e}")))?;
+        let written = image.write_to(&mut file, format);
+        written.map_err(|e| Error::Data(format!("a picture cannot be written: {e}")))?;
         Ok(file.into_inner())
     }
 }
