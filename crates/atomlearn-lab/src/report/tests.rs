@@ -2,7 +2,7 @@ use super::*;
 use crate::compare::{Entry, Plan, Run, Watch};
 use crate::data::LabData;
 use crate::inside::Inside;
-use crate::record::RuleOutcome;
+use crate::record::{Mistake, RuleOutcome};
 use crate::{confusion, record, splits};
 use atomlearn::io::{ImageShape, RawData};
 use atomlearn::observe::TraceStep;
@@ -270,4 +270,22 @@ fn a_hundred_classes_are_a_small_page() {
     record.rules = vec![RuleOutcome { rule: "residual".into(), accuracy, predictions }];
     let page = page(&[record]).unwrap();
     assert!(page.contains("class=\"dense\"") && page.len() < 300_000, "{}", page.len());
+}
+
+#[test]
+fn images_are_shown_with_their_mistakes() {
+    let mut records = records(&["crc"], SHAPE, "unit");
+    records[0].mistakes = vec![Mistake { sample: 5, truth: 0, found: 1, margin: 0.5 }];
+    let (examples, places) = Photos::wanted(&[0, 0, 1, 1, 1, 0], 2, &records);
+    assert_eq!(
+        (&examples[..], &places[..]),
+        (&[(0, 0), (0, 1), (0, 5), (1, 2), (1, 3), (1, 4)][..], &[0, 1, 2, 3, 4, 5][..])
+    );
+    let photo = |i: &usize| (*i, Photo { name: format!("<{i}>.jpg"), jpeg: vec![1, 2, 3] });
+    let photos = Photos { of_sample: places.iter().map(photo).collect(), examples };
+    let page = page_with(&records, Some(&photos)).unwrap();
+    for text in ["id=\"photos0\"", "href=\"#photos0\"", "data:image/jpeg;base64,AQID", "&lt;5&gt;.jpg", "taken for"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page_with(&records, Some(&Photos::default())).unwrap().contains("photos0"));
 }
