@@ -90,7 +90,8 @@ pub fn extract(map: &FeatureMap, images: &[ImageFile], skip_broken: bool, watch:
     collect(features, broken, images)
 }
 
-type Features = Vec<(usize, Vec<f64>)>;
+/// What was made of images, by their places in the list.
+type Placed<T> = Vec<(usize, T)>;
 
 fn run(
     map: &FeatureMap,
@@ -98,11 +99,11 @@ fn run(
     places: &[usize],
     skip_broken: bool,
     watch: &dyn Watch,
-) -> Result<(Features, Vec<Broken>)> {
+) -> Result<(Placed<Vec<f64>>, Vec<Broken>)> {
     let results = match &map.fitted {
         Fitted::Onnx(network) if network.spec().batch > 1 => {
             watch.begin("images", places.len());
-            let batch = |places: &[usize]| -> Result<Vec<(usize, Result<Vec<f64>>)>> {
+            let batch = |places: &[usize]| -> Result<Placed<Result<Vec<f64>>>> {
                 stop_if_asked(watch)?;
                 let ready =
                     places.iter().map(|&i| (i, Picture::open(&images[i].path).and_then(|p| network.prepare(&p))));
@@ -130,7 +131,7 @@ pub(crate) fn each_image<T: Send>(
     stage: &str,
     watch: &dyn Watch,
     work: impl Fn(usize, &Picture) -> Result<T> + Sync,
-) -> Result<Vec<(usize, Result<T>)>> {
+) -> Result<Placed<Result<T>>> {
     watch.begin(stage, places.len());
     let one = |&place: &usize| {
         stop_if_asked(watch)?;
@@ -143,10 +144,10 @@ pub(crate) fn each_image<T: Send>(
 
 /// Parts good from broken; the latter are an error unless they may be skipped.
 pub(crate) fn take_broken<T>(
-    results: Vec<(usize, Result<T>)>,
+    results: Placed<Result<T>>,
     images: &[ImageFile],
     skip_broken: bool,
-) -> Result<(Vec<(usize, T)>, Vec<Broken>)> {
+) -> Result<(Placed<T>, Vec<Broken>)> {
     let (mut good, mut broken) = (Vec::with_capacity(results.len()), Vec::new());
     for (place, result) in results {
         match result {
@@ -181,7 +182,7 @@ fn reason(error: Error) -> String {
     }
 }
 
-fn collect(mut features: Features, mut broken: Vec<Broken>, images: &[ImageFile]) -> Result<Extracted> {
+fn collect(mut features: Placed<Vec<f64>>, mut broken: Vec<Broken>, images: &[ImageFile]) -> Result<Extracted> {
     features.sort_by_key(|(place, _)| *place);
     broken.sort_by_key(|broken| broken.place);
     let Some((_, first)) = features.first() else {

@@ -19,8 +19,8 @@ fn tiny(spec: &OnnxSpec) -> atomlearn::Result<Network> {
 fn an_inner_layer_is_what_its_definition_says() {
     let input: Vec<f32> = (0..48).map(|i| (i % 7) as f32 - 2.0).collect();
     let exact = |j: usize| (0..48).map(|i| f64::from(input[i] * weight(i, j))).sum::<f64>();
-    let fc6 = tiny(&spec("fc6")).unwrap().run(&[input.clone()]).unwrap();
-    let out = tiny(&OnnxSpec { layer: None, ..spec("") }).unwrap().run(&[input.clone()]).unwrap();
+    let fc6 = tiny(&spec("fc6")).unwrap().run(std::slice::from_ref(&input)).unwrap();
+    let out = tiny(&OnnxSpec { layer: None, ..spec("") }).unwrap().run(std::slice::from_ref(&input)).unwrap();
     for j in 0..5 {
         assert!((fc6[0][j] - exact(j)).abs() < 1e-4);
         assert!((out[0][j] - exact(j).max(0.0)).abs() < 1e-4);

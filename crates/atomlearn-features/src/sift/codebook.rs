@@ -63,10 +63,9 @@ fn means(x: MatRef<'_, f64>, nearest: &[(usize, f64)], count: usize) -> Mat<f64>
     let mut far: Vec<usize> = (0..nearest.len()).collect();
     far.sort_by(|&a, &b| nearest[b].1.total_cmp(&nearest[a].1).then(a.cmp(&b)));
     let mut far = far.into_iter();
-    for k in 0..count {
-        if sizes[k] > 0 {
-            let size = sizes[k] as f64;
-            sums.col_mut(k).iter_mut().for_each(|v| *v /= size);
+    for (k, &size) in sizes.iter().enumerate() {
+        if size > 0 {
+            sums.col_mut(k).iter_mut().for_each(|v| *v /= size as f64);
         } else if let Some(j) = far.next() {
             sums.col_mut(k).copy_from(select_columns(x, &[j]).col(0));
         }

@@ -49,7 +49,7 @@ pub(crate) fn describe(grey: &Picture, step: usize, patches: &[usize]) -> Descri
             centres.extend(cols.starts.iter().map(|&left| (middle(top, grey.height), middle(left, grey.width))));
         }
     }
-    columns.iter_mut().for_each(|column| normalise(column));
+    columns.iter_mut().for_each(normalise);
     Descriptors { values: Mat::from_fn(LENGTH, columns.len(), |i, j| columns[j][i]), centres }
 }
 
