@@ -180,6 +180,10 @@ impl SiftPyramid {
         };
         let sampled = each_image(images, train, "descriptors", watch, sample)?;
         let (samples, mut broken) = take_broken(sampled, images, skip_broken)?;
+        let too_few = || Error::Data("a SIFT pyramid needs at least two training images that can be read".into());
+        if samples.len() < 2 {
+            return Err(too_few());
+        }
         let readable: Vec<usize> = samples.iter().map(|(place, _)| *place).collect();
         let samples: Vec<Mat<f64>> = samples.into_iter().map(|(_, sample)| sample).collect();
         let samples = atomlearn::linalg::concat_columns(&samples);
@@ -195,7 +199,7 @@ impl SiftPyramid {
         let (vectors, more) = take_broken(vectors, images, skip_broken)?;
         broken.extend(more);
         if vectors.len() < 2 {
-            return Err(Error::Data("PCA needs at least two readable training images".into()));
+            return Err(too_few());
         }
         let x = Mat::from_fn(vectors[0].1.len(), vectors.len(), |i, j| vectors[j].1[i]);
         let directions = pca(x.as_ref(), spec.dim, "PCA of the pyramids")?;
