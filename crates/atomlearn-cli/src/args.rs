@@ -1,8 +1,8 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
 use crate::commands::{
-    compare, completions, demo, evaluate, export, inspect, methods, predict, rank, report, reproduce, serve, sweep,
-    train, tune,
+    compare, completions, demo, evaluate, export, features, inspect, methods, predict, rank, report, reproduce, serve,
+    sweep, train, tune,
 };
 use crate::failure::Failure;
 use atomlearn_lab::data::LabData;
@@ -15,6 +15,7 @@ Examples:
   atomlearn demo                                          every method on embedded digits
   atomlearn methods                                       what there is to train
   atomlearn inspect faces.mat                             what a file holds
+  atomlearn features photos/ --kind sift-pyramid -o photos.npz
   atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn predict faces.model new.csv
   atomlearn compare faces.mat --methods all --train-per-class 20
@@ -60,6 +61,7 @@ pub enum Command {
     Demo(demo::Args),
     Methods(methods::Args),
     Inspect(inspect::Args),
+    Features(features::Args),
     Train(train::Args),
     Predict(predict::Args),
     Evaluate(evaluate::Args),

@@ -5,7 +5,9 @@ mod commands;
 mod console;
 mod data;
 mod failure;
+mod images;
 mod interrupt;
+mod photos;
 mod progress;
 mod settings;
 
@@ -37,6 +39,7 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Command::Demo(args) => commands::demo::run(&args, console),
         Command::Methods(args) => commands::methods::run(&args, console),
         Command::Inspect(args) => commands::inspect::run(&args, console),
+        Command::Features(args) => commands::features::run(&args, console),
         Command::Train(args) => commands::train::run(&args, console),
         Command::Predict(args) => commands::predict::run(&args, console),
         Command::Evaluate(args) => commands::evaluate::run(&args, console),

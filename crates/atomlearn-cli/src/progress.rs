@@ -176,6 +176,45 @@ impl Watch for CompareWatch {
     }
 }
 
+/// Watches features being made: one bar for each stage.
+pub struct FeatureBar {
+    bar: ProgressBar,
+    _watched: interrupt::Watched,
+}
+
+impl FeatureBar {
+    /// Begins to watch.
+    pub fn new(console: &Console) -> Self {
+        let bar = if console.bars() {
+            bar("{prefix} [{bar:24}] {pos}/{len}, {elapsed} (left {eta})")
+        } else {
+            ProgressBar::hidden()
+        };
+        FeatureBar { bar, _watched: interrupt::watched() }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl atomlearn_features::Watch for FeatureBar {
+    fn begin(&self, stage: &str, steps: usize) {
+        self.bar.reset();
+        self.bar.set_prefix(stage.to_string());
+        self.bar.set_length(steps as u64);
+    }
+
+    fn advance(&self) {
+        self.bar.inc(1);
+    }
+
+    fn go_on(&self) -> ControlFlow<()> {
+        interrupt::go_on()
+    }
+}
+
 /// Watches a tuning: one bar for the trainings on all folds.
 pub struct TuneBar {
     units: ProgressBar,

@@ -7,6 +7,8 @@ mod bad_input;
 mod experiments;
 #[path = "cli/good_use.rs"]
 mod good_use;
+#[path = "cli/images.rs"]
+mod images;
 #[path = "cli/serving.rs"]
 mod serving;
 

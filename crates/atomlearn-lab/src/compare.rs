@@ -6,14 +6,14 @@ use crate::folds::Folds;
 use crate::inside::{self, Inside, Probe, Progress};
 use crate::prepared::{Clock, Prepared};
 use crate::provenance::Provenance;
-use crate::record::{self, Choice, Protocol, Record, RuleOutcome};
+use crate::record::{self, Choice, Mistake, Protocol, Record, RuleOutcome};
 use crate::splits::{Split, Splits};
 use crate::tune::{self, Tuning};
 use atomlearn::method::best_class;
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
-use atomlearn::{Classifier, Error, Observer, Step};
+use atomlearn::{Classifier, Error, MatRef, Observer, Step};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -177,7 +177,7 @@ impl Plan<'_> {
                 let ready =
                     stage.prepared(&prep).map_err(|source| RunError { method: None, split: Some(s), source })?;
                 let trained = train(entry.method, params, &ready, last.take(), run, watch).map_err(fault)?;
-                let record = test(&trained, Record { tuned, ..blank }).map_err(fault)?;
+                let record = test(&trained, split, Record { tuned, ..blank }).map_err(fault)?;
                 last = Some(trained);
                 if let Some(file) = file {
                     record::append(file, &record)?;
@@ -216,6 +216,7 @@ impl Plan<'_> {
             trace: Vec::new(),
             warnings: Vec::new(),
             inside: None,
+            mistakes: Vec::new(),
             provenance: provenance.clone(),
             tuned: None,
             sweep: entry.sweep.clone(),
@@ -330,11 +331,13 @@ fn train(
     Ok(Trained { ready, method, params, model, trace, seen: probe.map(|probe| probe.progress), seconds, cpu_seconds })
 }
 
-fn test(trained: &Trained, blank: Record) -> Result<Record, Error> {
+fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error> {
     let (model, trace, ready) = (&trained.model, &trained.trace, &trained.ready);
     let clock = Clock::start();
     let scores = model.scores_by_rule(ready.test.as_ref())?;
     let (test_seconds, test_cpu_seconds) = clock.stop();
+    let in_use = scores.iter().find(|(rule, _)| *rule == model.rule()).filter(|_| trained.seen.is_some());
+    let mistakes = in_use.map_or_else(Vec::new, |(_, scores)| worst(scores.as_ref(), &blank.truth, &split.test));
     let rules = scores.into_iter().map(|(rule, scores)| {
         let predictions = best_class(scores.as_ref());
         RuleOutcome { rule: rule.into(), accuracy: accuracy(&blank.truth, &predictions), predictions }
@@ -361,8 +364,25 @@ fn test(trained: &Trained, blank: Record) -> Result<Record, Error> {
         warnings: ready.warnings.iter().chain(&trace.warnings).cloned().collect(),
         trace: trace.steps.clone(),
         inside,
+        mistakes,
         ..blank
     })
+}
+
+/// The mistakes whose wrong class lies farthest above the right one, the farthest first.
+fn worst(scores: MatRef<'_, f64>, truth: &[usize], places: &[usize]) -> Vec<Mistake> {
+    let found = best_class(scores);
+    let mistake = |j: usize| Mistake {
+        sample: places[j],
+        truth: truth[j],
+        found: found[j],
+        margin: scores[(found[j], j)] - scores[(truth[j], j)],
+    };
+    let wrong = (0..truth.len()).filter(|&j| found[j] != truth[j]).map(mistake);
+    let mut wrong: Vec<Mistake> = wrong.filter(|mistake| mistake.margin.is_finite()).collect();
+    wrong.sort_by(|a, b| b.margin.total_cmp(&a.margin).then(a.sample.cmp(&b.sample)));
+    wrong.truncate(record::MOST_MISTAKES);
+    wrong
 }
 
 /// Lets a tuning of one run be watched like the rest of the experiment.

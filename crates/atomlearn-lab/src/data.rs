@@ -37,6 +37,8 @@ pub struct LabData {
     pub is_train: Option<Vec<bool>>,
     /// The shape of the images the samples are made of, if known.
     pub image_shape: Option<ImageShape>,
+    /// File name or row name of each sample, if the data have them.
+    pub names: Option<Vec<String>>,
     /// Where it came from.
     pub info: DataInfo,
     labels: Vec<String>,
@@ -66,7 +68,8 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        Ok(LabData { x: raw.x, classes, targets, is_train: raw.is_train, image_shape: raw.image_shape, info, labels })
+        let RawData { x, is_train, image_shape, names, .. } = raw;
+        Ok(LabData { x, classes, targets, is_train, image_shape, names, info, labels })
     }
 
     /// The samples at these places, as valid training data.
@@ -99,7 +102,7 @@ pub fn digest(path: &Path) -> Result<String> {
     let mut hash = Sha256::new();
     if path.is_dir() {
         let mut files = Vec::new();
-        list_files(path, &mut files)?;
+        list_files(path, DEEPEST, &mut files)?;
         files.sort();
         for file in files {
             let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
@@ -134,13 +137,16 @@ pub fn digest_text(text: &str) -> String {
     hex(&Sha256::digest(text))
 }
 
-fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// Data lie in a folder or in its sub-folders; going deeper could follow links in circles.
+const DEEPEST: usize = 1;
+
+fn list_files(folder: &Path, deeper: usize, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
-        if path.is_dir() {
-            list_files(&path, files)?;
-        } else {
+        if path.is_file() {
             files.push(path);
+        } else if path.is_dir() && deeper > 0 {
+            list_files(&path, deeper - 1, files)?;
         }
     }
     Ok(())

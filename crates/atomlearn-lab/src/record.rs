@@ -64,6 +64,19 @@ pub struct Choice {
     pub cpu_seconds: f64,
 }
 
+/// A test sample that the rule in use got wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mistake {
+    /// Its place in the data.
+    pub sample: usize,
+    /// Its class.
+    pub truth: usize,
+    /// The class it was given.
+    pub found: usize,
+    /// How far the score of that class lies above the score of the right one.
+    pub margin: f64,
+}
+
 /// One method trained and tested on one split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -114,6 +127,9 @@ pub struct Record {
     /// What was seen inside the run, where someone looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<Inside>,
+    /// The test samples that were wrong with the greatest confidence, where someone looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<Mistake>,
     /// Version, machine and time.
     pub provenance: Provenance,
     /// How the parameters were chosen, where they were tuned.
@@ -180,6 +196,8 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
 /// Beyond these a page makes no sense, and its confusion matrices would fill the memory.
 const MOST_CLASSES: usize = 2000;
 const MOST_RULES: usize = 16;
+/// Mistakes that are kept of a run.
+pub const MOST_MISTAKES: usize = 12;
 
 /// Records may come from anywhere: everything that is used as an index is checked, and accuracies are counted again.
 fn check(record: &Record) -> Result<(), String> {
@@ -215,6 +233,12 @@ fn check(record: &Record) -> Result<(), String> {
         if accuracy(&record.truth, &outcome.predictions) != outcome.accuracy {
             return Err(format!("the accuracy of rule `{}` is not that of its predictions", outcome.rule));
         }
+    }
+    let known = |mistake: &Mistake| {
+        mistake.truth < n_classes && mistake.found < n_classes && mistake.sample < record.data.samples
+    };
+    if record.mistakes.len() > MOST_MISTAKES || !record.mistakes.iter().all(known) {
+        return Err("the record's mistakes make no sense".into());
     }
     record.inside.as_ref().map_or(Ok(()), |seen| inside::check(seen, record))
 }

@@ -8,11 +8,13 @@ mod convergence;
 mod gallery;
 mod heat_map;
 mod panel;
+mod photos;
 mod ranks;
 mod scatter;
 mod section;
 mod sensitivity;
 
+pub use photos::{Photo, Photos};
 pub use ranks::RankSummary;
 pub use sensitivity::{RuleCurve, Sensitivity};
 
@@ -25,10 +27,11 @@ use ranks::rank_plot;
 use section::{Section, section};
 use sensitivity::{SensitivityPlot, sensitivity};
 
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("page.html", include_str!("../templates/page.html")),
     ("section.html", include_str!("../templates/section.html")),
     ("atoms.html", include_str!("../templates/atoms.html")),
+    ("photos.html", include_str!("../templates/photos.html")),
     ("plots.html", include_str!("../templates/plots.html")),
     ("glossary.html", include_str!("../templates/glossary.html")),
     ("style.css", include_str!("../templates/style.css")),
@@ -44,19 +47,27 @@ pub struct Content<'a> {
     pub sweeps: &'a [Sensitivity],
     /// Ranks over data sets.
     pub ranks: Option<&'a RankSummary>,
+    /// Pictures of the samples of the first section, where they are images.
+    pub photos: Option<&'a Photos>,
 }
 
 /// The page for these records: comparisons, sweeps and, where they cover several data sets, ranks.
 pub fn page(records: &[Record]) -> Result<String> {
+    page_with(records, None)
+}
+
+/// [`page`] with pictures of the samples, for records of one data set.
+pub fn page_with(records: &[Record], photos: Option<&Photos>) -> Result<String> {
     let sweeps: Vec<Sensitivity> = crate::sweep::sweeps(records).iter().map(Sensitivity::from).collect();
     let ranks = crate::ranks::of_records(records).ok().map(|ranking| RankSummary::from(&ranking));
-    page_of(Content { records, sweeps: &sweeps, ranks: ranks.as_ref() })
+    page_of(Content { records, sweeps: &sweeps, ranks: ranks.as_ref(), photos })
 }
 
 /// The page for this content.
 pub fn page_of(content: Content<'_>) -> Result<String> {
     let groups = groups(content.records);
-    let sections: Vec<Section> = groups.iter().enumerate().map(|(id, group)| section(id, group)).collect();
+    let sections: Vec<Section> =
+        groups.iter().enumerate().map(|(id, group)| section(id, group, content.photos.filter(|_| id == 0))).collect();
     let sweep = |(i, sweep): (usize, &Sensitivity)| sensitivity(format!("sweep{i}"), sweep);
     let sweeps: Vec<SensitivityPlot> = content.sweeps.iter().enumerate().filter_map(sweep).collect();
     let wrong = |e: minijinja::Error| Error::format("report", format!("the page cannot be made: {e:#}"));

@@ -53,7 +53,7 @@ fn report(records: &[Record]) -> String {
         data_sets: 8,
         note: String::new(),
     };
-    page_of(Content { records, sweeps: &[sweep], ranks: Some(&ranks) }).unwrap()
+    page_of(Content { records, sweeps: &[sweep], ranks: Some(&ranks), ..Content::default() }).unwrap()
 }
 
 /// Everything the test wants to know of the page, asked at once.

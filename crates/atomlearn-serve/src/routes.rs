@@ -112,9 +112,11 @@ impl App {
         let explains = path == "/explain";
         let options = predict::Options::parse(&query, explains)?;
         let held = self.memory.read(request.into_body()).await?;
-        let (size, expected) = (held.bytes.len(), self.expected);
+        let (size, expected, subject) = (held.bytes.len(), self.expected, self.subject.clone());
+        // A small file can be a large image; decoding may block.
+        let size = if form == Form::Image { usize::MAX } else { size };
         // The body's share of the memory stays taken until the answer is made.
-        let (x, _share) = off_thread(size, move || Ok((form.parse(&held.bytes, expected)?, held))).await?;
+        let (x, _share) = off_thread(size, move || Ok((form.parse(&held.bytes, expected, &subject)?, held))).await?;
         let subject = self.subject.clone();
         if explains {
             return off_thread(usize::MAX, move || reply::json(&explain(&subject, &x, options.row)?)).await;

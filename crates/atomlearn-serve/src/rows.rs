@@ -1,6 +1,7 @@
-//! Samples out of a body: JSON rows or `.npy`.
+//! Samples out of a body: JSON rows, `.npy` or an image.
 
 use crate::reply::Refusal;
+use crate::subject::Subject;
 use atomlearn::{Error, Mat, io};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
@@ -17,6 +18,8 @@ pub enum Form {
     Json,
     /// The bytes of a `.npy` file.
     Npy,
+    /// The bytes of an image file, for models that were trained on images.
+    Image,
 }
 
 /// What samples must be like.
@@ -36,6 +39,7 @@ impl Form {
         match essence.as_str() {
             "application/json" => Ok(Form::Json),
             "application/x-npy" | "application/npy" | "application/octet-stream" => Ok(Form::Npy),
+            image if image.starts_with("image/") => Ok(Form::Image),
             "" => {
                 Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has no content type; {FORMS}")))
             }
@@ -47,10 +51,17 @@ impl Form {
     }
 
     /// The samples, one per column; at least one, each of the right length, all values finite.
-    pub fn parse(self, bytes: &[u8], expected: Expected) -> Result<Mat<f64>, Refusal> {
+    pub fn parse(self, bytes: &[u8], expected: Expected, subject: &Subject) -> Result<Mat<f64>, Refusal> {
         let x = match self {
             Form::Json => parse_json(bytes, expected)?,
             Form::Npy => io::read_npy("the body", bytes).map_err(|e| Refusal::bad(e.to_string()))?,
+            Form::Image => match subject.sample(bytes).map_err(|e| Refusal::bad(e.to_string()))? {
+                Some(x) => x,
+                None => {
+                    let message = format!("the model was not trained on images; {FORMS}");
+                    return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+                }
+            },
         };
         if x.nrows() != expected.features {
             return Err(Refusal::bad(format!(

@@ -1,13 +1,16 @@
 //! The model that is served, with what the page needs to show it.
 
+use atomlearn::io::pictures::Picture;
 use atomlearn::io::{self, ImageShape};
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
-use atomlearn::{Classifier, MatRef, Model, export};
+use atomlearn::{Classifier, Mat, MatRef, Model, export};
+use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::inside::{self, Graph};
 use atomlearn_lab::{provenance, splits};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Digits that the page offers to try: this many of each.
 const EXAMPLES_PER_CLASS: usize = 3;
@@ -26,6 +29,8 @@ pub struct Subject {
     pub graph: Option<Graph>,
     /// Class of every atom, for methods whose atoms have one.
     pub atom_classes: Option<Vec<usize>>,
+    /// The map that images take, for models that were trained on images.
+    pub images: Option<FeatureMap>,
     facts: Value,
 }
 
@@ -39,7 +44,8 @@ impl Subject {
         let shape = shape.or_else(|| recorded_shape(&model)).or(eight).filter(fits);
         let graph = inside::atom_graph(model.classifier(), model.params());
         let atom_classes = inside::classes_of_atoms(model.classifier());
-        let mut subject = Subject { model, name: name.into(), shape, graph, atom_classes, facts: Value::Null };
+        let mut subject =
+            Subject { model, name: name.into(), shape, graph, atom_classes, images: None, facts: Value::Null };
         subject.facts = subject.describe(digits.then(|| examples(unseen)));
         subject
     }
@@ -62,6 +68,13 @@ impl Subject {
     /// The classifier behind the preprocessing.
     pub fn classifier(&self) -> &dyn Classifier {
         self.model.classifier()
+    }
+
+    /// The sample that the bytes of an image file make, if the model takes images.
+    pub fn sample(&self, bytes: &[u8]) -> atomlearn::Result<Option<Mat<f64>>> {
+        let Some(map) = &self.images else { return Ok(None) };
+        let features = map.apply(&Picture::decode(Path::new("the image"), bytes)?)?;
+        Ok(Some(Mat::from_fn(features.len(), 1, |i, _| features[i])))
     }
 
     /// Whether samples of several requests may be scored together without changing a bit.

@@ -3,8 +3,10 @@
 
 mod common;
 
+use atomlearn::archive::Content;
 use atomlearn::registry::METHODS;
 use atomlearn::{Mat, Model, export, io};
+use atomlearn_features::FeatureMap;
 use atomlearn_serve::{Config, Subject};
 use common::{Answer, Running, blobs, blobs_model, config, npy, request, rows};
 use serde_json::{Value, json};
@@ -359,4 +361,26 @@ fn shapes_that_do_not_fit_are_not_used() {
     let with = |shape| image(Subject::new(blobs_model("crc", "unit"), "blobs", shape, None));
     assert_eq!(with(shape(2, 3)), json!({"rows": 2, "cols": 3, "order": "columns"}));
     assert_eq!((with(shape(2, 2)), with(None)), (Value::Null, Value::Null));
+}
+
+#[test]
+fn images_are_samples_of_models_that_were_trained_on_images() {
+    let frame = json!({"rows": 2, "cols": 3, "fit": "stretch"});
+    let spec = json!({"kind": "pixels", "crop": null, "frame": frame});
+    let header = json!({"format": "atomlearn.feature-map/1", "spec": spec, "dim": 6});
+    let Value::Object(header) = header else { panic!() };
+    let map = FeatureMap::from_content(Content { header, ..Content::default() }).unwrap();
+    let mut subject = blobs("ridge", "unit");
+    subject.images = Some(map);
+    let server = Running::start(subject, config());
+    let right = found(&server.post_json("/predict", "[[9, 200, 30, 0, 255, 77]]"));
+    let form = [("Content-Type", "image/x-portable-graymap")];
+    let send = |body: &[u8]| server.send("POST", "/predict", &form, body);
+    assert_eq!(found(&send(b"P5\n3 2\n255\n\x09\xc8\x1e\x00\xff\x4d")), right);
+    for bad in [&b"no image"[..], b"P5\n10000 10000\n255\n", b"P5\n0 2\n255\n"] {
+        assert_eq!(send(bad).status, 400, "{}", send(bad).text());
+    }
+    let plain = Running::start(blobs("ridge", "unit"), config());
+    let answer = plain.send("POST", "/predict", &form, b"P5\n3 2\n255\n\x09\xc8\x1e\x00\xff\x4d");
+    assert!(answer.status == 415 && answer.text().contains("not trained on images"), "{}", answer.text());
 }

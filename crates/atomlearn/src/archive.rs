@@ -1,4 +1,4 @@
-//! The model file: named matrices and a JSON header in a safetensors container.
+//! The model file: named matrices, plain bytes and a JSON header in a safetensors container.
 //!
 //! A matrix is stored as little-endian f64, column after column, with the shape `[columns, rows]`: readers in other
 //! languages see one atom (or one class) per row. The header carries a digest of everything else, so a file that was
@@ -10,6 +10,7 @@ use faer::{Mat, MatRef};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -18,28 +19,53 @@ const HEADER: &str = "atomlearn";
 const DIGEST: &str = "{\"sha256\":\"";
 const DIGEST_LEN: usize = 64;
 
-/// Header and matrices as read from a file.
-pub type Content = (Map<String, Value>, HashMap<String, Mat<f64>>);
-
-/// Writes header and matrices, atomically.
-pub fn write(path: &Path, header: &Map<String, Value>, parts: &[(String, MatRef<'_, f64>)]) -> Result<()> {
-    write_atomically(path, &encode(header, parts)?)
+/// What a file holds.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// The header.
+    pub header: Map<String, Value>,
+    /// Matrices by name.
+    pub matrices: HashMap<String, Mat<f64>>,
+    /// Plain bytes by name.
+    pub blobs: HashMap<String, Vec<u8>>,
 }
 
-/// Header and matrices as the bytes of a model file.
-pub fn encode(header: &Map<String, Value>, parts: &[(String, MatRef<'_, f64>)]) -> Result<Vec<u8>> {
-    let header = Value::Object(header.clone()).to_string();
-    let stored: BTreeMap<&str, (Vec<usize>, Vec<u8>)> = parts
-        .iter()
-        .map(|(name, matrix)| (name.as_str(), (vec![matrix.ncols(), matrix.nrows()], bytes(*matrix))))
-        .collect();
-    let digest = digest(&header, stored.iter().map(|(&name, (shape, data))| (name, shape.as_slice(), data.as_slice())));
+/// What is to be stored.
+#[derive(Default)]
+pub struct Stored<'a> {
+    /// The header.
+    pub header: Map<String, Value>,
+    /// Matrices by name.
+    pub matrices: Vec<(String, MatRef<'a, f64>)>,
+    /// Plain bytes by name.
+    pub blobs: Vec<(String, &'a [u8])>,
+}
+
+/// Writes header, matrices and bytes, atomically.
+pub fn write(path: &Path, content: &Stored<'_>) -> Result<()> {
+    write_atomically(path, &encode(content)?)
+}
+
+/// Header, matrices and bytes as the bytes of a model file.
+pub fn encode(content: &Stored<'_>) -> Result<Vec<u8>> {
+    let header = Value::Object(content.header.clone()).to_string();
+    let mut stored: BTreeMap<&str, (Vec<usize>, Cow<'_, [u8]>)> = BTreeMap::new();
+    for (name, matrix) in &content.matrices {
+        stored.insert(name, (vec![matrix.ncols(), matrix.nrows()], Cow::Owned(bytes(*matrix))));
+    }
+    for (name, bytes) in &content.blobs {
+        stored.insert(name, (vec![bytes.len()], Cow::Borrowed(bytes)));
+    }
+    let digest = digest(&header, stored.iter().map(|(&name, (shape, data))| (name, shape.as_slice(), &data[..])));
     let comma = if header == "{}" { "" } else { "," };
     let stored_header = format!("{DIGEST}{digest}\"{comma}{}", &header[1..]);
     let metadata = HashMap::from([(HEADER.to_string(), stored_header)]);
     let views = stored
         .iter()
-        .map(|(&name, (shape, data))| Ok((name, TensorView::new(Dtype::F64, shape.clone(), data)?)))
+        .map(|(&name, (shape, data))| {
+            let kind = if shape.len() == 1 { Dtype::U8 } else { Dtype::F64 };
+            Ok((name, TensorView::new(kind, shape.clone(), data)?))
+        })
         .collect::<Result<Vec<_>, safetensors::SafeTensorError>>();
     let file = views.and_then(|views| serialize(views, Some(metadata)));
     file.map_err(|e| Error::Data(format!("the model cannot be stored: {e}")))
@@ -69,8 +95,12 @@ fn parse(file: &[u8]) -> Result<Content, String> {
     if found != said {
         return Err("the content does not match its digest: the file was altered or damaged".into());
     }
-    let mut matrices = HashMap::with_capacity(views.len());
+    let (mut matrices, mut blobs) = (HashMap::with_capacity(views.len()), HashMap::new());
     for (name, view) in views {
+        if view.shape().len() == 1 && view.dtype() == Dtype::U8 {
+            blobs.insert(name, view.data().to_vec());
+            continue;
+        }
         let &[cols, rows] = view.shape() else { return Err(format!("part `{name}` is not a matrix")) };
         if view.dtype() != Dtype::F64 {
             return Err(format!("part `{name}` is not of type F64"));
@@ -83,7 +113,7 @@ fn parse(file: &[u8]) -> Result<Content, String> {
         matrices.insert(name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i]));
     }
     match serde_json::from_str(&header) {
-        Ok(Value::Object(header)) => Ok((header, matrices)),
+        Ok(Value::Object(header)) => Ok(Content { header, matrices, blobs }),
         _ => Err("the header is not a JSON object".into()),
     }
 }
@@ -132,9 +162,10 @@ mod tests {
         let path = folder.path().join("model");
         let header = Map::from_iter([("a".to_string(), Value::from(1))]);
         let matrix = Mat::from_fn(2, 3, |i, j| 0.1 + i as f64 - 7.0 * j as f64);
-        write(&path, &header, &[("m".into(), matrix.as_ref())]).unwrap();
-        let (back, parts) = read(&path).unwrap();
-        assert_eq!((back, &parts["m"]), (header, &matrix));
+        let matrices = vec![("m".into(), matrix.as_ref())];
+        write(&path, &Stored { header: header.clone(), matrices, blobs: vec![("b".into(), &[7, 0, 9])] }).unwrap();
+        let back = read(&path).unwrap();
+        assert_eq!((back.header, &back.matrices["m"], &back.blobs["b"][..]), (header, &matrix, &[7, 0, 9][..]));
 
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {

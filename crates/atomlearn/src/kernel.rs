@@ -227,7 +227,7 @@ impl Kernel {
 }
 
 /// `|l - x|^2`, never negative.
-pub(crate) fn squared_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+pub fn squared_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
     let norms: Vec<f64> = landmarks.col_iter().map(|l| l.squared_norm_l2()).collect();
     let mut distances = mul(landmarks.transpose(), x);
     for (column, x) in distances.as_mut().col_iter_mut().zip(x.col_iter()) {
@@ -267,7 +267,7 @@ impl KernelMap {
         }
         let gamma = spec.kernel.width(spec.gamma, x);
         let landmarks = match spec.landmarks {
-            Some(count) if count < x.ncols() => spread_out(x, count),
+            Some(count) if count < x.ncols() => spread_out(x, count, 0),
             _ => x.to_owned(),
         };
         let root = inverse_root(spec.kernel.matrix(gamma, landmarks.as_ref(), landmarks.as_ref()), watch)?;
@@ -335,8 +335,8 @@ fn refuse_negative(x: MatRef<'_, f64>) -> Result<()> {
 }
 
 /// `count` samples far from one another, drawn as k-means++ draws its starting points.
-fn spread_out(x: MatRef<'_, f64>, count: usize) -> Mat<f64> {
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
+pub fn spread_out(x: MatRef<'_, f64>, count: usize, seed: u64) -> Mat<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut chosen = vec![rng.random_range(0..x.ncols())];
     let mut nearest = vec![f64::INFINITY; x.ncols()];
     while chosen.len() < count {

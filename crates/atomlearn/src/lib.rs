@@ -32,7 +32,7 @@ pub mod update;
 pub use blocks::Blocks;
 pub use dataset::Dataset;
 pub use error::{Error, Result};
-pub use faer::{Mat, MatRef};
+pub use faer::{ColRef, Mat, MatRef};
 pub use method::{Classifier, Fit, Parts};
 pub use model::Model;
 pub use observe::{Observer, Step};

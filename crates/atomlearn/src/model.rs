@@ -8,9 +8,12 @@ use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::path::Path;
 
 const FORMAT: &str = "atomlearn.model/1";
+/// Begins the names of what belongs to the feature map.
+const FEATURES: &str = "features";
 /// Samples prepared and scored together; fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 1024;
 
@@ -22,6 +25,8 @@ pub struct Model {
     classifier: Box<dyn Classifier>,
     /// Free notes that travel with the model: version, time, data digest, image shape, ...
     pub info: Values,
+    /// The map that made the raw samples from images, as its own crate stores it; this one only carries it.
+    pub features: Option<archive::Content>,
 }
 
 impl Model {
@@ -50,7 +55,7 @@ impl Model {
                 found: n_out.to_string(),
             });
         }
-        Ok(Model { method, params, prep, classifier, info: Values::new() })
+        Ok(Model { method, params, prep, classifier, info: Values::new(), features: None })
     }
 
     /// The method.
@@ -122,23 +127,20 @@ impl Model {
 
     /// Writes the model file, atomically.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let (header, parts) = self.content();
-        archive::write(path, &header, &parts)
+        archive::write(path, &self.content())
     }
 
     /// The bytes of the model file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let (header, parts) = self.content();
-        archive::encode(&header, &parts)
+        archive::encode(&self.content())
     }
 
     /// A model from the bytes of a model file; everything in them is checked.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let (header, matrices) = archive::decode(bytes)?;
-        Self::from_content(header, matrices)
+        Self::from_content(archive::decode(bytes)?)
     }
 
-    fn content(&self) -> (Values, Vec<(String, MatRef<'_, f64>)>) {
+    fn content(&self) -> archive::Stored<'_> {
         let header = [
             ("format", json!(FORMAT)),
             ("method", json!(self.method.key)),
@@ -148,21 +150,30 @@ impl Model {
             ("n_features", json!(self.prep.n_features())),
             ("info", json!(self.info)),
         ];
-        let mut parts = self.prep.parts();
-        parts.extend(self.classifier.parts().into_iter().map(|(name, part)| (name.to_string(), part)));
-        (header.into_iter().map(|(name, value)| (name.to_string(), value)).collect(), parts)
+        let mut header: Values = header.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        let mut matrices = self.prep.parts();
+        matrices.extend(self.classifier.parts().into_iter().map(|(name, part)| (name.to_string(), part)));
+        let mut blobs = Vec::new();
+        if let Some(features) = &self.features {
+            header.insert(FEATURES.into(), json!(features.header));
+            let named = |name: &String| format!("{FEATURES}.{name}");
+            matrices.extend(features.matrices.iter().map(|(name, part)| (named(name), part.as_ref())));
+            blobs.extend(features.blobs.iter().map(|(name, bytes)| (named(name), &bytes[..])));
+        }
+        archive::Stored { header, matrices, blobs }
     }
 
     /// Reads a model file; everything in it is checked.
     pub fn load(path: &Path) -> Result<Self> {
-        let (header, matrices) = archive::read(path)?;
-        Self::from_content(header, matrices).map_err(|e| match e {
+        Self::from_content(archive::read(path)?).map_err(|e| match e {
             Error::Io { .. } | Error::Format { .. } => e,
             other => Error::format(path, other.to_string()),
         })
     }
 
-    fn from_content(header: Values, matrices: std::collections::HashMap<String, Mat<f64>>) -> Result<Self> {
+    fn from_content(mut content: archive::Content) -> Result<Self> {
+        let features = take_features(&mut content);
+        let archive::Content { header, matrices, .. } = content;
         let missing = |key: &str| Error::Data(format!("the header has no valid `{key}`"));
         let text = |key: &str| header.get(key).and_then(Value::as_str).ok_or_else(|| missing(key));
         let object = |key: &str| header.get(key).and_then(Value::as_object).cloned().ok_or_else(|| missing(key));
@@ -182,6 +193,24 @@ impl Model {
         let classifier = method.restore(&params, parts)?;
         let mut model = Model::new(method, params, prep, classifier)?;
         model.info = object("info")?;
+        model.features = features;
         Ok(model)
     }
+}
+
+/// Takes out what belongs to the feature map, under the names it had there.
+fn take_features(content: &mut archive::Content) -> Option<archive::Content> {
+    let Some(Value::Object(header)) = content.header.remove(FEATURES) else { return None };
+    let own = |name: &str| name.strip_prefix(FEATURES)?.strip_prefix('.').map(str::to_string);
+    let (mut matrices, mut blobs) = (HashMap::new(), HashMap::new());
+    for (name, part) in std::mem::take(&mut content.matrices) {
+        match own(&name) {
+            Some(name) => matrices.insert(name, part),
+            None => content.matrices.insert(name, part),
+        };
+    }
+    for (name, bytes) in std::mem::take(&mut content.blobs) {
+        own(&name).map(|name| blobs.insert(name, bytes));
+    }
+    Some(archive::Content { header, matrices, blobs })
 }

@@ -4,6 +4,7 @@ use crate::args::{DataArgs, SplitArgs, at_least_one};
 use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
+use crate::photos::photos;
 use crate::progress::CompareWatch;
 use crate::settings::{self, Own, TuneFlags};
 use atomlearn::file::write_atomically;
@@ -73,6 +74,9 @@ pub struct Args {
     /// Write an HTML page; the runs on the first split are looked into for it, which takes extra time
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// With --report: the folder of the images that DATA was made from, to show examples and the worst mistakes
+    #[arg(long, value_name = "FOLDER", requires = "report")]
+    images: Option<PathBuf>,
     /// How to print the table
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     format: Format,
@@ -117,7 +121,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let records = run_plan(&plan, &known, args.records.as_deref(), look_inside, console)?;
     let comparison = first(&records)?;
     if let Some(path) = &args.report {
-        write_atomically(path, report::page(&records)?.as_bytes())?;
+        let folder = args.images.as_deref().or_else(|| args.data.is_dir().then_some(args.data.as_path()));
+        let photos = folder.and_then(|folder| photos(folder, &data, &records, console));
+        write_atomically(path, report::page_with(&records, photos.as_ref())?.as_bytes())?;
         console.note(&format!("page written to {}", path.display()));
     }
     if console.json {

@@ -1,9 +1,10 @@
 //! `atomlearn evaluate`: how well a model does on labelled data.
 
-use super::predict::in_data;
+use super::predict::{feature_map, in_data};
 use crate::args::DataArgs;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::images;
 use atomlearn::method::best_class;
 use atomlearn::{Error, Model};
 use atomlearn_lab::confusion::{Confusion, accuracy};
@@ -33,7 +34,13 @@ pub struct Args {
 /// Evaluates and prints.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
-    let data = args.reading.read_labelled(&args.data)?;
+    let data = match feature_map(&model, &args.data)? {
+        Some(map) => {
+            let source = images::source(&map, &args.data, console)?;
+            LabData::new(&source.name, source.sha256, source.raw)?
+        }
+        None => args.reading.read_labelled(&args.data)?,
+    };
     let (places, part) = test_part(&data);
     if places.is_empty() {
         return Err(Failure::bad_file(format!("{}: `is_train` leaves no test sample", data.info.path)));

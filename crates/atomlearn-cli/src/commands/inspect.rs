@@ -140,6 +140,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
             "classes": model.classes(), "rules": model.classifier().rules(), "rule": model.classifier().rule(),
             "parts": parts.iter().map(|(name, size)| json!({"name": name, "shape": size})).collect::<Vec<_>>(),
             "info": model.info,
+            "features": model.features.as_ref().map(|content| &content.header),
         }));
     }
     let classes = model.classes();
@@ -158,8 +159,21 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
         ("params", params.join(" ")),
         ("parts", parts.join(", ")),
     ];
+    if let Some(content) = &model.features {
+        facts.push(("images", format!("are taken through {}", map_text(&content.header))));
+    }
     facts.extend(model.info.iter().map(|(name, value)| (name.as_str(), info_text(value))));
     console.print(&console.facts(&facts))
+}
+
+/// The feature map of a model in words.
+fn map_text(header: &atomlearn::registry::Values) -> String {
+    let spec = header.get("spec").and_then(Value::as_object);
+    let fields = spec.into_iter().flatten().map(|(name, value)| match value {
+        Value::String(text) if name == "kind" => text.clone(),
+        other => format!("{name}={}", value_text(other)),
+    });
+    fields.collect::<Vec<_>>().join(" ")
 }
 
 /// A note of a model in words.

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod demo;
 pub mod evaluate;
 pub mod export;
+pub mod features;
 pub mod inspect;
 pub mod methods;
 pub mod predict;

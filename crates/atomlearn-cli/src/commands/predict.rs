@@ -4,8 +4,10 @@ use crate::args::DataArgs;
 use crate::console::Console;
 use crate::data::{check_output, write_output};
 use crate::failure::Failure;
+use crate::images;
 use atomlearn::method::best_class;
 use atomlearn::{Error, Mat, Model};
+use atomlearn_features::FeatureMap;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   atomlearn predict faces.model new.mat -o labels.csv
   atomlearn predict faces.model new.csv --scores
+  atomlearn predict scenes.model photo.jpg          if the model was trained on images
   cat new.csv | atomlearn predict faces.model - | head";
 
 /// Predict the class of every sample of DATA: CSV with a header
@@ -21,7 +24,7 @@ Examples:
 pub struct Args {
     /// Model file
     model: PathBuf,
-    /// Data file or folder of images; labels are not needed; `-` is CSV from stdin
+    /// Data file, image or folder of images; labels are not needed; `-` is CSV from stdin
     data: PathBuf,
     /// File to write; `-` or nothing is stdout
     #[arg(long, short, value_name = "FILE")]
@@ -43,7 +46,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let model = Model::load(&args.model)?;
     let rule = chosen_rule(&model, args.rule.as_deref())?;
-    let source = args.reading.read_for(&args.data, model.prep().n_features())?;
+    let source = match feature_map(&model, &args.data)? {
+        Some(map) => images::source(&map, &args.data, console)?,
+        None => args.reading.read_for(&args.data, model.prep().n_features())?,
+    };
     let scores = scores_of(&model, source.raw.x.as_ref(), rule).map_err(|e| in_data(e, &source.name))?;
     let best = best_class(scores.as_ref());
     let labels: Vec<&str> = best.iter().map(|&c| model.classes()[c].as_str()).collect();
@@ -54,6 +60,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             "data": {"path": source.name, "sha256": source.sha256},
             "classes": model.classes(), "labels": labels,
         });
+        if let Some(names) = &source.raw.names {
+            result["names"] = json!(names);
+        }
         if args.scores {
             let columns: Vec<Vec<f64>> = scores.col_iter().map(|column| column.iter().copied().collect()).collect();
             result["scores"] = json!(columns);
@@ -64,6 +73,18 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let table = csv_table(&model, &labels, args.scores.then_some(&scores))
         .map_err(|e| Failure::failed(format!("cannot write CSV: {e}")))?;
     write_output(args.output.as_deref(), &table, console)
+}
+
+/// The map that images have to go through, if the data are images and the model was trained on such.
+pub fn feature_map(model: &Model, data: &Path) -> Result<Option<FeatureMap>, Failure> {
+    match &model.features {
+        Some(content) if images::is_images(data) => Ok(Some(FeatureMap::from_content(content.clone())?)),
+        None if data.is_file() && images::is_images(data) => Err(Failure::usage(format!(
+            "{}: the model was not trained on images; make features with `atomlearn features`, or train with --features",
+            data.display()
+        ))),
+        _ => Ok(None),
+    }
 }
 
 /// The rule to use; the model's own unless the user asks for another.

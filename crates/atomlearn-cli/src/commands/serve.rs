@@ -5,6 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::Model;
 use atomlearn::io::ImageShape;
+use atomlearn_features::FeatureMap;
 use atomlearn_serve::{Config, Subject, serve};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,6 +18,7 @@ Examples:
   atomlearn serve faces.model --shape 54x48:columns
   curl -H 'Content-Type: application/json' -d '[[5.1, 3.5, 1.4, 0.2]]' http://127.0.0.1:8642/predict
   curl -H 'Content-Type: application/x-npy' --data-binary @new.npy http://127.0.0.1:8642/predict
+  curl -H 'Content-Type: image/jpeg' --data-binary @photo.jpg http://127.0.0.1:8642/predict     models of images
 
 GET / is a page, GET /healthz and GET /metrics are for monitoring, POST /predict takes samples, POST /explain
 one of them. Ctrl-C finishes the requests that have begun, then stops.";
@@ -79,9 +81,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let subject = match &args.model {
         Some(path) => {
             let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into());
-            let model = Model::load(path)?;
+            let mut model = Model::load(path)?;
             check_shape(&model, args.shape)?;
-            Subject::new(model, &name, args.shape, None)
+            let images = model.features.take().map(FeatureMap::from_content).transpose()?;
+            let mut subject = Subject::new(model, &name, args.shape, None);
+            subject.images = images;
+            subject
         }
         None => Subject::digits()?,
     };

@@ -4,12 +4,15 @@ use crate::args::DataArgs;
 use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
+use crate::images::{self, FeatureArgs};
 use crate::progress::{Checkpoint, TrainWatch};
 use crate::settings;
+use atomlearn::archive::Content;
 use atomlearn::observe::Trace;
 use atomlearn::registry::Values;
 use atomlearn::{Error, Model};
-use atomlearn_lab::data::LabData;
+use atomlearn_features::FeatureMap;
+use atomlearn_lab::data::{LabData, digest};
 use atomlearn_lab::tables::seconds;
 use atomlearn_lab::{params_file, provenance};
 use serde_json::json;
@@ -22,6 +25,7 @@ Examples:
   atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
   atomlearn train faces.mat --params best.toml -o faces.model
   atomlearn train table.csv --y species --method linear-svm -o species.model
+  atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
 
 Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
 
@@ -49,8 +53,17 @@ pub struct Args {
     /// Also write the model after every iteration to this file
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
+    /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face,
+    /// sift-pyramid or onnx)
+    #[arg(long, value_name = "KIND")]
+    features: Option<String>,
+    /// DATA is a folder of images: take them through this map, which `features --save-map` wrote, and keep it in the model
+    #[arg(long, value_name = "FILE", conflicts_with = "features")]
+    map: Option<PathBuf>,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    making: FeatureArgs,
 }
 
 /// Trains and saves.
@@ -66,7 +79,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     for path in [Some(&args.output), args.checkpoint.as_ref()].into_iter().flatten() {
         check_output(path)?;
     }
-    let data = args.reading.read_labelled(&args.data)?;
+    let (data, features) = read(args, console)?;
     let (places, part) = training_part(&data);
     let train = data.dataset(&places)?;
     let start = Instant::now();
@@ -79,6 +92,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         let Some(path) = &args.checkpoint else { return Ok(()) };
         let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
         model.info = info(&data, &places);
+        model.features = features.clone();
         model.info.insert("n_iter".into(), json!(iter));
         model.save(path)
     };
@@ -99,6 +113,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let took = start.elapsed().as_secs_f64();
     let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
     model.info = info(&data, &places);
+    model.features = features.clone();
     if let Some(last) = trace.steps.last() {
         model.info.insert("n_iter".into(), json!(last.iter));
         model.info.insert("objective".into(), json!(last.objective));
@@ -127,6 +142,32 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         seconds(took),
         args.output.display()
     ))
+}
+
+/// The data and, if they are made of images here, the map that makes them.
+fn read(args: &Args, console: &Console) -> Result<(LabData, Option<Content>), Failure> {
+    let (map, extracted, listed) = match (&args.features, &args.map) {
+        (None, None) => {
+            args.making.refuse_all("without --features KIND")?;
+            return Ok((args.reading.read_labelled(&args.data)?, None));
+        }
+        (Some(kind), _) => {
+            let spec = args.making.spec(kind)?;
+            let listed = images::list(&args.data, console)?;
+            let (map, extracted) = args.making.fit(&spec, &listed, &vec![true; listed.len()], console)?;
+            (map, extracted, listed)
+        }
+        (None, Some(path)) => {
+            args.making.refuse_all("on a map that is fitted already")?;
+            let map = FeatureMap::load(path)?;
+            let listed = images::list(&args.data, console)?;
+            let extracted = images::apply(&map, &listed, args.making.skip_broken, console)?;
+            (map, extracted, listed)
+        }
+    };
+    let raw = images::as_data(&map, extracted, &listed, None);
+    let data = LabData::new(&args.data.display().to_string(), digest(&args.data)?, raw)?;
+    Ok((data, Some(map.to_content())))
 }
 
 /// The samples to train on and how to call them.

@@ -6,6 +6,7 @@ use super::convergence::{Convergence, convergence};
 use super::gallery::{Gallery, gallery};
 use super::heat_map::{HeatMap, heat_map};
 use super::name;
+use super::photos::{PhotoGallery, Photos, photo_gallery};
 use super::scatter::{Scatter, scatters};
 use crate::ranks::holm;
 use crate::record::Record;
@@ -36,6 +37,7 @@ pub struct Section {
     scatters: Vec<Scatter>,
     convergence: Vec<Convergence>,
     heat_maps: Vec<HeatMap>,
+    photos: Option<PhotoGallery>,
     galleries: Vec<Gallery>,
     graphs: Vec<AtomGraphPlot>,
     warnings: Vec<WarningText>,
@@ -84,7 +86,7 @@ struct PValue {
 }
 
 /// The section for the records of one group.
-pub fn section(id: usize, records: &[&Record]) -> Section {
+pub fn section(id: usize, records: &[&Record], photos: Option<&Photos>) -> Section {
     let comparison = comparison(records);
     let series = series(records);
     let file = comparison.data.path.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -108,6 +110,7 @@ pub fn section(id: usize, records: &[&Record]) -> Section {
         scatters: scatters(id, &comparison),
         convergence: convergence(id, &series),
         heat_maps: heat_maps(id, &comparison),
+        photos: photos.and_then(|photos| photo_gallery(photos, records)),
         galleries: looked_into().filter_map(|record| gallery(record)).collect(),
         graphs: looked_into().enumerate().filter_map(graph).collect(),
         warnings: warnings(&comparison),

@@ -2,7 +2,7 @@ use super::*;
 use crate::compare::{Entry, Plan, Run, Watch};
 use crate::data::LabData;
 use crate::inside::Inside;
-use crate::record::RuleOutcome;
+use crate::record::{Mistake, RuleOutcome};
 use crate::{confusion, record, splits};
 use atomlearn::io::{ImageShape, RawData};
 use atomlearn::observe::TraceStep;
@@ -109,7 +109,8 @@ fn the_page_has_every_part_and_needs_no_network() {
         data_sets: 5,
         note: "Five data sets are too few to conclude.".into(),
     };
-    let page = page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks) }).unwrap();
+    let page =
+        page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks), ..Content::default() }).unwrap();
     for text in [
         "<!doctype html>",
         "Accuracy",
@@ -182,7 +183,8 @@ fn no_text_of_a_record_can_break_the_page() {
         data_sets: 3,
         note: evil.into(),
     };
-    let page = page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks) }).unwrap();
+    let page =
+        page_of(Content { records: &records, sweeps: &[sweep], ranks: Some(&ranks), ..Content::default() }).unwrap();
     assert!(!page.contains("<script>alert") && !page.contains("<img src=x"));
     assert_eq!(page.matches("<script").count(), 1, "the page's own script");
     assert!(page.contains("&lt;script&gt;alert"));
@@ -268,4 +270,22 @@ fn a_hundred_classes_are_a_small_page() {
     record.rules = vec![RuleOutcome { rule: "residual".into(), accuracy, predictions }];
     let page = page(&[record]).unwrap();
     assert!(page.contains("class=\"dense\"") && page.len() < 300_000, "{}", page.len());
+}
+
+#[test]
+fn images_are_shown_with_their_mistakes() {
+    let mut records = records(&["crc"], SHAPE, "unit");
+    records[0].mistakes = vec![Mistake { sample: 5, truth: 0, found: 1, margin: 0.5 }];
+    let (examples, places) = Photos::wanted(&[0, 0, 1, 1, 1, 0], 2, &records);
+    assert_eq!(
+        (&examples[..], &places[..]),
+        (&[(0, 0), (0, 1), (0, 5), (1, 2), (1, 3), (1, 4)][..], &[0, 1, 2, 3, 4, 5][..])
+    );
+    let photo = |i: &usize| (*i, Photo { name: format!("<{i}>.jpg"), jpeg: vec![1, 2, 3] });
+    let photos = Photos { of_sample: places.iter().map(photo).collect(), examples };
+    let page = page_with(&records, Some(&photos)).unwrap();
+    for text in ["id=\"photos0\"", "href=\"#photos0\"", "data:image/jpeg;base64,AQID", "&lt;5&gt;.jpg", "taken for"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page_with(&records, Some(&Photos::default())).unwrap().contains("photos0"));
 }

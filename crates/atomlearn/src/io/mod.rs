@@ -15,10 +15,13 @@ mod mat73;
 mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
+pub mod pictures;
 mod table;
+mod write;
 mod zip;
 
 pub use digits::digits;
+pub use write::write;
 
 use crate::{Error, Result};
 use faer::Mat;

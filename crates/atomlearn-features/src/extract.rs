@@ -1,0 +1,193 @@
+//! Many images through a map, on all threads, with few of them decoded at any time.
+
+use crate::map::{FeatureMap, FeatureSpec, Fitted};
+use crate::sift::SiftPyramid;
+use atomlearn::io::pictures::{ImageFile, Picture};
+use atomlearn::{Error, Mat, Result};
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Broken images that an error names one by one.
+const NAMED: usize = 10;
+
+/// Told about progress; may stop the work.
+pub trait Watch: Sync {
+    /// A stage of so many steps begins.
+    fn begin(&self, stage: &str, steps: usize) {
+        let _ = (stage, steps);
+    }
+
+    /// One step is done.
+    fn advance(&self) {}
+
+    /// Asked before every image.
+    fn go_on(&self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Watch for () {}
+
+/// [`Error::Interrupted`] if the watch says so.
+pub(crate) fn stop_if_asked(watch: &dyn Watch) -> Result<()> {
+    if watch.go_on().is_break() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+/// An image without features.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its place in the list.
+    pub place: usize,
+    /// Its name in the folder.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Features of a list of images.
+#[derive(Clone, Debug)]
+pub struct Extracted {
+    /// Features x images, for those that could be read.
+    pub x: Mat<f64>,
+    /// The places of these in the list, ascending.
+    pub places: Vec<usize>,
+    /// The others.
+    pub broken: Vec<Broken>,
+}
+
+/// Fits a map on the images that `is_train` marks and gives the features of all. Broken images are an error unless
+/// they are to be skipped. `network` is the ONNX file for maps that need one.
+pub fn fit(
+    spec: &FeatureSpec,
+    network: Option<&Path>,
+    images: &[ImageFile],
+    is_train: &[bool],
+    skip_broken: bool,
+    watch: &dyn Watch,
+) -> Result<(FeatureMap, Extracted)> {
+    let FeatureSpec::SiftPyramid(sift) = spec else {
+        let map = FeatureMap::unfitted(spec, network)?;
+        let extracted = extract(&map, images, skip_broken, watch)?;
+        return Ok((map, extracted));
+    };
+    let (train, others): (Vec<usize>, Vec<usize>) = (0..images.len()).partition(|&i| is_train[i]);
+    let fitted = SiftPyramid::fit(sift, images, &train, skip_broken, watch)?;
+    let map = FeatureMap::new(Fitted::SiftPyramid(Box::new(fitted.pyramid)));
+    let (mut features, mut broken) = (fitted.features, fitted.broken);
+    if !others.is_empty() {
+        let (more, worse) = run(&map, images, &others, skip_broken, watch)?;
+        features.extend(more);
+        broken.extend(worse);
+    }
+    Ok((map, collect(features, broken, images)?))
+}
+
+/// Takes all images through a map.
+pub fn extract(map: &FeatureMap, images: &[ImageFile], skip_broken: bool, watch: &dyn Watch) -> Result<Extracted> {
+    let all: Vec<usize> = (0..images.len()).collect();
+    let (features, broken) = run(map, images, &all, skip_broken, watch)?;
+    collect(features, broken, images)
+}
+
+/// What was made of images, by their places in the list.
+type Placed<T> = Vec<(usize, T)>;
+
+fn run(
+    map: &FeatureMap,
+    images: &[ImageFile],
+    places: &[usize],
+    skip_broken: bool,
+    watch: &dyn Watch,
+) -> Result<(Placed<Vec<f64>>, Vec<Broken>)> {
+    let results = match &map.fitted {
+        Fitted::Onnx(network) if network.spec().batch > 1 => {
+            watch.begin("images", places.len());
+            let batch = |places: &[usize]| -> Result<Placed<Result<Vec<f64>>>> {
+                stop_if_asked(watch)?;
+                let ready =
+                    places.iter().map(|&i| (i, Picture::open(&images[i].path).and_then(|p| network.prepare(&p))));
+                let (good, bad): (Vec<_>, Vec<_>) = ready.partition(|(_, input)| input.is_ok());
+                let (good_places, inputs): (Vec<usize>, Vec<Vec<f32>>) =
+                    good.into_iter().filter_map(|(i, input)| input.ok().map(|input| (i, input))).unzip();
+                let outputs = if inputs.is_empty() { Vec::new() } else { network.run(&inputs)? };
+                let bad = bad.into_iter().filter_map(|(i, input)| input.err().map(|e| (i, Err(e))));
+                places.iter().for_each(|_| watch.advance());
+                Ok(good_places.into_iter().zip(outputs.into_iter().map(Ok)).chain(bad).collect())
+            };
+            let batches = places.par_chunks(network.spec().batch).map(batch).collect::<Result<Vec<_>>>()?;
+            batches.into_iter().flatten().collect()
+        }
+        _ => each_image(images, places, "images", watch, |_, picture| map.apply(picture))?,
+    };
+    take_broken(results, images, skip_broken)
+}
+
+/// Runs `work` on the images at `places`, each decoded when its turn comes. What goes wrong with one image is its own
+/// result; only the watch can end it all.
+pub(crate) fn each_image<T: Send>(
+    images: &[ImageFile],
+    places: &[usize],
+    stage: &str,
+    watch: &dyn Watch,
+    work: impl Fn(usize, &Picture) -> Result<T> + Sync,
+) -> Result<Placed<Result<T>>> {
+    watch.begin(stage, places.len());
+    let one = |&place: &usize| {
+        stop_if_asked(watch)?;
+        let result = Picture::open(&images[place].path).and_then(|picture| work(place, &picture));
+        watch.advance();
+        Ok((place, result))
+    };
+    places.par_iter().with_max_len(1).map(one).collect()
+}
+
+/// Parts good from broken; the latter are an error unless they may be skipped.
+pub(crate) fn take_broken<T>(
+    results: Placed<Result<T>>,
+    images: &[ImageFile],
+    skip_broken: bool,
+) -> Result<(Placed<T>, Vec<Broken>)> {
+    let (mut good, mut broken) = (Vec::with_capacity(results.len()), Vec::new());
+    for (place, result) in results {
+        match result {
+            Ok(value) => good.push((place, value)),
+            Err(error) => broken.push(Broken { place, name: images[place].name.clone(), why: reason(error) }),
+        }
+    }
+    broken.sort_by_key(|broken| broken.place);
+    if !broken.is_empty() && !skip_broken {
+        let listed: Vec<String> =
+            broken.iter().take(NAMED).map(|broken| format!("\n  {}: {}", broken.name, broken.why)).collect();
+        let more = match broken.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("\n  and {more} more"),
+        };
+        return Err(Error::Data(format!(
+            "{} of {} images cannot be used; mend or remove them, or leave them out with --skip-broken:{}{more}",
+            broken.len(),
+            good.len() + broken.len(),
+            listed.concat()
+        )));
+    }
+    Ok((good, broken))
+}
+
+/// The error without the path, which stands beside it.
+fn reason(error: Error) -> String {
+    match error {
+        Error::Format { why, .. } => why,
+        Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn collect(mut features: Placed<Vec<f64>>, mut broken: Vec<Broken>, images: &[ImageFile]) -> Result<Extracted> {
+    features.sort_by_key(|(place, _)| *place);
+    broken.sort_by_key(|broken| broken.place);
+    let Some((_, first)) = features.first() else {
+        return Err(Error::Data(format!("none of the {} images can be read", images.len())));
+    };
+    let x = Mat::from_fn(first.len(), features.len(), |i, j| features[j].1[i]);
+    Ok(Extracted { x, places: features.into_iter().map(|(place, _)| place).collect(), broken })
+}

@@ -1,0 +1,284 @@
+//! Loading a network, listing its tensors, running it up to one of them.
+
+use super::OnnxSpec;
+use super::preset::prepare;
+use atomlearn::io::pictures::Picture;
+use atomlearn::{Error, Result};
+use sha2::{Digest, Sha256};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_hir::infer::Factoid;
+use tract_onnx::tract_hir::internal::DimLike;
+
+/// No layer has more values.
+const MAX_DIM: usize = 1 << 22;
+/// No input is larger on a side.
+const MAX_SIDE: usize = 4096;
+const MAX_BATCH: usize = 1024;
+
+/// A tensor of a network.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// Its sizes for one image; `None` where they cannot be told.
+    pub shape: Option<Vec<usize>>,
+}
+
+/// What a network takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Input {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) channels: usize,
+    pub(super) channels_last: bool,
+}
+
+/// A network that is ready to run up to one of its tensors.
+#[derive(Clone)]
+pub struct Network {
+    spec: OnnxSpec,
+    path: PathBuf,
+    bytes: Arc<Vec<u8>>,
+    sha256: String,
+    input: Input,
+    dim: usize,
+    plan: Arc<TypedSimplePlan>,
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Network").field("path", &self.path).field("spec", &self.spec).field("dim", &self.dim).finish()
+    }
+}
+
+impl Network {
+    /// Reads a network file.
+    pub fn open(path: &Path, spec: &OnnxSpec) -> Result<Self> {
+        Self::new(path, std::fs::read(path).map_err(Error::io(path))?, spec)
+    }
+
+    /// Takes the bytes of a network file; `path` is what messages call it.
+    pub fn new(path: &Path, bytes: Vec<u8>, spec: &OnnxSpec) -> Result<Self> {
+        if !(1..=MAX_BATCH).contains(&spec.batch) {
+            return Err(Error::param("batch", spec.batch, format!("must be a whole number from 1 to {MAX_BATCH}")));
+        }
+        let (input, dim, plan) = guarded(path, || {
+            let (mut model, input) = open_model(path, &bytes, spec.batch, spec.size)?;
+            let outlet = choose(&model, spec.layer.as_deref())?;
+            let failed = |e: TractError| cannot(path, "run this network up to that layer", &e);
+            model.select_output_outlets(&[outlet]).map_err(failed)?;
+            let model = model.into_optimized().map_err(failed)?;
+            let shape = model.output_fact(0).map_err(failed)?.shape.as_concrete().map(<[usize]>::to_vec);
+            let dim = features_of(shape.as_deref(), spec.batch)
+                .ok_or_else(|| Error::format(path, wrong_shape(spec, shape.as_deref())))?;
+            Ok((input, dim, model.into_runnable().map_err(failed)?))
+        })?;
+        let sha256 = digest(&bytes);
+        Ok(Network { spec: spec.clone(), path: path.into(), bytes: Arc::new(bytes), sha256, input, dim, plan })
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &OnnxSpec {
+        &self.spec
+    }
+
+    /// The file it came from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Digest of the file.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The layer's values for a picture.
+    pub fn apply(&self, picture: &Picture) -> Result<Vec<f64>> {
+        Ok(self.run(&[self.prepare(picture)?])?.swap_remove(0))
+    }
+
+    /// The picture as the network's input.
+    pub(crate) fn prepare(&self, picture: &Picture) -> Result<Vec<f32>> {
+        prepare(&self.spec, &self.input, picture)
+    }
+
+    /// The layer's values for inputs in the order of the network's axes, each of one image, at most a batch of them.
+    pub fn run(&self, inputs: &[Vec<f32>]) -> Result<Vec<Vec<f64>>> {
+        let batch = self.spec.batch;
+        let Input { rows, cols, channels, .. } = self.input;
+        let mut values = inputs.concat();
+        // The plan is made for full batches; what is missing is zero.
+        values.resize(batch * rows * cols * channels, 0.0);
+        guarded(&self.path, || {
+            let failed = |e: TractError| cannot(&self.path, "run the network", &e);
+            let input = Tensor::from_shape(&self.input.shape(batch), &values).map_err(failed)?;
+            let output = self.plan.run(tvec!(input.into())).map_err(failed)?;
+            let output = output[0].cast_to::<f32>().map_err(failed)?;
+            let values = output.view().as_slice::<f32>().map_err(failed)?.to_vec();
+            if values.iter().any(|v| !v.is_finite()) {
+                let why = "the layer has values that are not finite; check --preset";
+                return Err(Error::format(&self.path, why));
+            }
+            let rows = values.chunks_exact(self.dim).take(inputs.len());
+            Ok(rows.map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect())
+        })
+    }
+}
+
+impl Input {
+    fn shape(&self, batch: usize) -> [usize; 4] {
+        if self.channels_last {
+            [batch, self.rows, self.cols, self.channels]
+        } else {
+            [batch, self.channels, self.rows, self.cols]
+        }
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The tensors that depend on the input, in the order of computation.
+pub fn list_layers(path: &Path, size: Option<[usize; 2]>) -> Result<Vec<Layer>> {
+    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    guarded(path, || {
+        let (mut model, _) = open_model(path, &bytes, 1, size)?;
+        // Shapes are a help; a network that cannot be analysed still has names.
+        let _ = model.analyse(false);
+        Ok(layers(&model))
+    })
+}
+
+fn layers(model: &InferenceModel) -> Vec<Layer> {
+    let mut reached = vec![false; model.nodes().len()];
+    for outlet in model.input_outlets().unwrap_or_default() {
+        reached[outlet.node] = true;
+    }
+    let mut layers = Vec::new();
+    for node in model.eval_order().unwrap_or_default() {
+        if !reached[node] && !model.node(node).inputs.iter().any(|input| reached[input.node]) {
+            continue;
+        }
+        reached[node] = true;
+        for slot in 0..model.node(node).outputs.len() {
+            let outlet = OutletId::new(node, slot);
+            let fact = model.outlet_fact(outlet).ok().and_then(|fact| fact.shape.as_concrete_finite().ok().flatten());
+            let name = model.outlet_label(outlet).unwrap_or(&model.node(node).name).to_string();
+            layers.push(Layer { name, shape: fact.map(|shape| shape.to_vec()) });
+        }
+    }
+    layers
+}
+
+/// The tensor of that name, or the first output.
+fn choose(model: &InferenceModel, layer: Option<&str>) -> Result<OutletId> {
+    let outputs = model.output_outlets().unwrap_or_default();
+    let Some(name) = layer else {
+        return outputs.first().copied().ok_or_else(|| Error::Data("the network has no output; name a layer".into()));
+    };
+    let label = |outlet: &OutletId| model.outlet_label(*outlet).unwrap_or(&model.node(outlet.node).name) == name;
+    let all = model.nodes().iter().flat_map(|node| (0..node.outputs.len()).map(|slot| OutletId::new(node.id, slot)));
+    all.into_iter().find(label).ok_or_else(|| {
+        let known = layers(model);
+        Error::unknown("layer", name, known.iter().map(|layer| layer.name.as_str()))
+    })
+}
+
+/// Parses the file and fixes the sizes of its one input.
+fn open_model(path: &Path, bytes: &[u8], batch: usize, size: Option<[usize; 2]>) -> Result<(InferenceModel, Input)> {
+    if bytes.is_empty() {
+        return Err(Error::format(path, "the file is empty; copy or export the network again"));
+    }
+    let damaged = |e: TractError| cannot(path, "read it as an ONNX network; copy or export it again", &e);
+    // Shapes noted in the file may use symbols that contradict a fixed batch size; they follow from the input anyway.
+    let reader = tract_onnx::onnx().with_ignore_value_info(true);
+    let mut model = reader.model_for_read(&mut &bytes[..]).map_err(damaged)?;
+    let count = model.input_outlets().map_err(damaged)?.len();
+    if count != 1 {
+        return Err(Error::format(path, format!("the network has {count} inputs; one that takes images has one")));
+    }
+    let fact = model.input_fact(0).map_err(damaged)?.clone();
+    let sides: Vec<Option<usize>> =
+        fact.shape.dims().map(|dim| dim.concretize().and_then(|dim| dim.to_usize().ok())).collect();
+    let input = image_input(path, &sides, size)?;
+    let shape = input.shape(batch);
+    model.set_input_fact(0, InferenceFact::dt_shape(f32::datum_type(), shape)).map_err(damaged)?;
+    // Declared shapes of outputs may use the same symbols.
+    let outputs: Vec<OutletId> = model.output_outlets().map_err(damaged)?.to_vec();
+    for outlet in outputs {
+        model.set_outlet_fact(outlet, InferenceFact::default()).map_err(damaged)?;
+    }
+    Ok((model, input))
+}
+
+/// Batch, channels, height, width; or channels last.
+fn image_input(path: &Path, sides: &[Option<usize>], size: Option<[usize; 2]>) -> Result<Input> {
+    let &[_, a, b, c] = sides else {
+        let why = format!("its input has {} axes; images need 4: batch, channels, height, width", sides.len());
+        return Err(Error::format(path, why));
+    };
+    let is_channels = |side: Option<usize>| matches!(side, Some(1 | 3));
+    let channels_last = !is_channels(a) && is_channels(c);
+    let (channels, rows, cols) = if channels_last { (c, a, b) } else { (a, b, c) };
+    let channels = channels.unwrap_or(3);
+    if channels != 1 && channels != 3 {
+        return Err(Error::format(path, format!("its input has {channels} channels; images have 1 or 3")));
+    }
+    let open = "leaves the size of its input open; say it with --size, as in --size 224x224";
+    let asked = |k: usize| size.map(|size| size[k]);
+    let (rows, cols) = match (rows.or(asked(0)), cols.or(asked(1))) {
+        (Some(rows), Some(cols)) => (rows, cols),
+        _ => return Err(Error::format(path, format!("the network {open}"))),
+    };
+    if let Some(size) = size.filter(|&size| size != [rows, cols]) {
+        let why = format!("the network takes images of {rows}x{cols} only");
+        return Err(Error::param("size", format!("{}x{}", size[0], size[1]), why));
+    }
+    if !(1..=MAX_SIDE).contains(&rows) || !(1..=MAX_SIDE).contains(&cols) {
+        return Err(Error::format(path, format!("an input of {rows} x {cols} pixels; 1 to {MAX_SIDE} are possible")));
+    }
+    Ok(Input { rows, cols, channels, channels_last })
+}
+
+fn features_of(shape: Option<&[usize]>, batch: usize) -> Option<usize> {
+    let (&first, rest) = shape?.split_first()?;
+    let dim = rest.iter().try_fold(1usize, |dim, &side| dim.checked_mul(side))?;
+    (first == batch && (1..=MAX_DIM).contains(&dim)).then_some(dim)
+}
+
+fn wrong_shape(spec: &OnnxSpec, shape: Option<&[usize]>) -> String {
+    let layer = spec.layer.as_deref().unwrap_or("the first output");
+    format!(
+        "layer {layer} has the shape {shape:?}, which is not one row of numbers for each of {} images; \
+         --list-layers shows others",
+        spec.batch
+    )
+}
+
+/// What tract says is long; its innermost reason is enough.
+fn cannot(path: &Path, what: &str, error: &TractError) -> Error {
+    let text = error.root_cause().to_string();
+    let reason: String = text.lines().next().unwrap_or_default().chars().take(200).collect();
+    Error::format(path, format!("cannot {what} ({reason})"))
+}
+
+/// Malformed networks may make the inference code panic; that is an error of the file.
+fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let damaged = |_| Err(Error::format(path, "the network is damaged; copy or export it again"));
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(damaged)
+}

@@ -1,0 +1,198 @@
+//! Dense SIFT: histograms of gradient directions in 4 x 4 cells of square patches on a grid.
+//!
+//! With `M_o(y, x)` the gradient length at a pixel shared linearly between the two nearest of 8 directions `o`, cell
+//! `(i, j)` of the patch at `(top, left)` holds
+//!
+//! ```text
+//! h(i, j, o) = sum_y sum_x t(y - top - (i + 1/2) b) t(x - left - (j + 1/2) b) M_o(y, x),   t(u) = max(0, 1 - |u|/b) / b
+//! ```
+//!
+//! over the pixels of the patch, whose side is `4 b`. The sums are separable, so all patches of a row share the first
+//! one. A descriptor is scaled to unit length, entries above 0.2 are cut, and it is scaled again (Lowe 2004). Patches of
+//! low contrast stay shorter: noise must not look like structure (Lazebnik, Schmid, Ponce 2006).
+
+use atomlearn::Mat;
+use atomlearn::io::pictures::Picture;
+use std::f64::consts::TAU;
+
+/// Numbers in a descriptor.
+pub(crate) const LENGTH: usize = CELLS * CELLS * DIRECTIONS;
+const CELLS: usize = 4;
+const DIRECTIONS: usize = 8;
+/// Entries above this share of the length are cut.
+const CLIP: f64 = 0.2;
+/// A descriptor of this length before scaling is one of full contrast: about 4 grey levels a pixel all over.
+const FULL_CONTRAST: f64 = 16.0;
+
+/// The descriptors of a picture.
+pub(crate) struct Descriptors {
+    /// One per column.
+    pub(crate) values: Mat<f64>,
+    /// Centre of each patch, as shares of height and width.
+    pub(crate) centres: Vec<(f64, f64)>,
+}
+
+/// All descriptors of a grey picture: every `step` pixels, for every patch side that fits.
+pub(crate) fn describe(grey: &Picture, step: usize, patches: &[usize]) -> Descriptors {
+    let planes = gradient_planes(grey);
+    let mut columns: Vec<[f64; LENGTH]> = Vec::new();
+    let mut centres = Vec::new();
+    for &side in patches.iter().filter(|&&side| side <= grey.width.min(grey.height)) {
+        let (rows, cols) = (Axis::new(grey.height, side, step), Axis::new(grey.width, side, step));
+        let first = columns.len();
+        columns.resize(first + rows.starts.len() * cols.starts.len(), [0.0; LENGTH]);
+        for (direction, plane) in planes.iter().enumerate() {
+            pool_plane(plane, grey.width, &rows, &cols, direction, &mut columns[first..]);
+        }
+        let middle = |start: usize, length: usize| (start as f64 + side as f64 / 2.0) / length as f64;
+        for &top in &rows.starts {
+            centres.extend(cols.starts.iter().map(|&left| (middle(top, grey.height), middle(left, grey.width))));
+        }
+    }
+    columns.iter_mut().for_each(normalise);
+    Descriptors { values: Mat::from_fn(LENGTH, columns.len(), |i, j| columns[j][i]), centres }
+}
+
+/// Gradient length by direction: one plane for each of the 8 directions.
+fn gradient_planes(grey: &Picture) -> [Vec<f64>; DIRECTIONS] {
+    let (width, height) = (grey.width, grey.height);
+    let mut planes: [Vec<f64>; DIRECTIONS] = std::array::from_fn(|_| vec![0.0; width * height]);
+    let at = |y: usize, x: usize| f64::from(grey.pixels[y * width + x]);
+    for y in 0..height {
+        let (above, below) = (y.saturating_sub(1), (y + 1).min(height - 1));
+        for x in 0..width {
+            let (left, right) = (x.saturating_sub(1), (x + 1).min(width - 1));
+            let (dx, dy) = (0.5 * (at(y, right) - at(y, left)), 0.5 * (at(below, x) - at(above, x)));
+            if dx == 0.0 && dy == 0.0 {
+                continue;
+            }
+            let length = (dx * dx + dy * dy).sqrt();
+            let turn = (dy.atan2(dx) / TAU).rem_euclid(1.0) * DIRECTIONS as f64;
+            let share = turn.fract();
+            let bin = turn as usize % DIRECTIONS;
+            planes[bin][y * width + x] += length * (1.0 - share);
+            planes[(bin + 1) % DIRECTIONS][y * width + x] += length * share;
+        }
+    }
+    planes
+}
+
+/// Patch starts along one side of the picture and the weights of a patch's pixels in its four cells.
+struct Axis {
+    starts: Vec<usize>,
+    weights: [Vec<f64>; CELLS],
+}
+
+impl Axis {
+    fn new(length: usize, side: usize, step: usize) -> Self {
+        let count = (length - side) / step + 1;
+        let first = (length - side - (count - 1) * step) / 2;
+        let cell = side as f64 / CELLS as f64;
+        let weight = |i: usize, pixel: usize| {
+            let away = (pixel as f64 + 0.5 - (i as f64 + 0.5) * cell).abs();
+            (1.0 - away / cell).max(0.0) / cell
+        };
+        let weights = std::array::from_fn(|i| (0..side).map(|pixel| weight(i, pixel)).collect());
+        Axis { starts: (0..count).map(|k| first + k * step).collect(), weights }
+    }
+}
+
+/// Adds one direction's plane to the cells of every patch.
+fn pool_plane(plane: &[f64], width: usize, rows: &Axis, cols: &Axis, direction: usize, columns: &mut [[f64; LENGTH]]) {
+    let mut line = vec![0.0; width];
+    for (r, &top) in rows.starts.iter().enumerate() {
+        for (i, weights) in rows.weights.iter().enumerate() {
+            line.fill(0.0);
+            for (pixel, &w) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+                let row = &plane[(top + pixel) * width..][..width];
+                line.iter_mut().zip(row).for_each(|(sum, v)| *sum += w * v);
+            }
+            for (c, &left) in cols.starts.iter().enumerate() {
+                let column = &mut columns[r * cols.starts.len() + c];
+                for (j, weights) in cols.weights.iter().enumerate() {
+                    let sum: f64 = weights.iter().zip(&line[left..]).map(|(w, v)| w * v).sum();
+                    column[(i * CELLS + j) * DIRECTIONS + direction] = sum;
+                }
+            }
+        }
+    }
+}
+
+fn normalise(column: &mut [f64; LENGTH]) {
+    let length = |column: &[f64; LENGTH]| column.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let before = length(column);
+    if before == 0.0 {
+        return;
+    }
+    let target = (before / FULL_CONTRAST).min(1.0);
+    column.iter_mut().for_each(|v| *v = (*v * target / before).min(CLIP * target));
+    let cut = length(column);
+    column.iter_mut().for_each(|v| *v *= target / cut);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch(side: usize, value: impl Fn(usize, usize) -> u8) -> Picture {
+        let pixels = (0..side * side).map(|k| value(k / side, k % side)).collect();
+        Picture { width: side, height: side, channels: 1, pixels }
+    }
+
+    fn texture(y: usize, x: usize) -> u8 {
+        ((y * y * 3 + x * 11 + (x * y) % 17 * 9) % 251) as u8
+    }
+
+    #[test]
+    fn a_constant_picture_has_zero_descriptors() {
+        let flat = describe(&patch(40, |_, _| 90), 8, &[16, 24]);
+        assert_eq!(flat.values.ncols(), 16 + 9);
+        assert_eq!(flat.values.norm_max(), 0.0);
+    }
+
+    #[test]
+    fn a_quarter_turn_permutes_cells_and_directions() {
+        let side = 16;
+        let upright = describe(&patch(side, texture), 8, &[side]);
+        // Turned clockwise: what stood at (y, x) stands at (x, side - 1 - y), and direction o becomes o + 2.
+        let turned = describe(&patch(side, |y, x| texture(side - 1 - x, y)), 8, &[side]);
+        assert_eq!(upright.values.ncols(), 1);
+        for i in 0..4 {
+            for j in 0..4 {
+                for o in 0..8 {
+                    let was = upright.values[((i * 4 + j) * 8 + o, 0)];
+                    let is = turned.values[((j * 4 + 3 - i) * 8 + (o + 2) % 8, 0)];
+                    assert!((was - is).abs() < 1e-12, "cell {i} {j}, direction {o}: {was} {is}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn descriptors_are_unit_and_faint_ones_shorter() {
+        let length = |picture: &Picture| describe(picture, 8, &[16]).values.col(0).norm_l2();
+        assert!((length(&patch(16, texture)) - 1.0).abs() < 1e-12);
+        let faint = length(&patch(16, |_, x| (x / 4) as u8));
+        assert!(faint > 0.0 && faint < 0.2, "{faint}");
+    }
+
+    #[test]
+    fn a_ramp_has_one_direction_and_the_sums_of_the_definition() {
+        let ramp = patch(16, |_, x| 10 * x as u8);
+        let found = describe(&ramp, 8, &[16]);
+        for cell in 0..16 {
+            assert!((1..8).all(|o| found.values[(cell * 8 + o, 0)].abs() < 1e-12));
+        }
+        // An inner cell holds the mean of the gradient, 10; scaled alike, the ratio to an outer cell must be that of
+        // the weights: the outermost columns see half the gradient, and an outer cell misses half a cell each way.
+        let t = |u: f64| (1.0 - u.abs() / 4.0).max(0.0) / 4.0;
+        let along = |centre: f64| -> f64 {
+            (0..16).map(|x| t(x as f64 + 0.5 - centre) * if x == 0 || x == 15 { 5.0 } else { 10.0 }).sum()
+        };
+        let across = |centre: f64| -> f64 { (0..16).map(|y| t(y as f64 + 0.5 - centre)).sum() };
+        let ratio = found.values[(0, 0)] / found.values[((4 + 1) * 8, 0)];
+        let exact = along(2.0) * across(2.0) / (along(6.0) * across(6.0));
+        // All entries lie above the cut of 0.2 or all below it: then clipping keeps ratios only below.
+        assert!(ratio >= exact - 1e-12 && ratio <= 1.0, "{ratio} {exact}");
+    }
+}

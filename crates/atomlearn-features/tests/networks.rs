@@ -1,0 +1,104 @@
+//! ONNX networks: activations, names, damage.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use atomlearn_features::{FeatureMap, FeatureSpec, Network, OnnxSpec, Preset, extract, fit, list_layers};
+use common::{folder, pattern, real, tiny_network, weight};
+use std::path::Path;
+
+fn spec(layer: &str) -> OnnxSpec {
+    OnnxSpec { layer: Some(layer.into()), preset: Preset::None, ..OnnxSpec::default() }
+}
+
+fn tiny(spec: &OnnxSpec) -> atomlearn::Result<Network> {
+    Network::new(Path::new("tiny.onnx"), tiny_network(), spec)
+}
+
+#[test]
+fn an_inner_layer_is_what_its_definition_says() {
+    let input: Vec<f32> = (0..48).map(|i| (i % 7) as f32 - 2.0).collect();
+    let exact = |j: usize| (0..48).map(|i| f64::from(input[i] * weight(i, j))).sum::<f64>();
+    let fc6 = tiny(&spec("fc6")).unwrap().run(std::slice::from_ref(&input)).unwrap();
+    let out = tiny(&OnnxSpec { layer: None, ..spec("") }).unwrap().run(std::slice::from_ref(&input)).unwrap();
+    for j in 0..5 {
+        assert!((fc6[0][j] - exact(j)).abs() < 1e-4);
+        assert!((out[0][j] - exact(j).max(0.0)).abs() < 1e-4);
+    }
+    let batch = tiny(&OnnxSpec { batch: 4, ..spec("fc6") }).unwrap();
+    let other: Vec<f32> = input.iter().rev().copied().collect();
+    let found = batch.run(&[input.clone(), other]).unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(found[0].iter().zip(&fc6[0]).all(|(a, b)| (a - b).abs() < 1e-4));
+}
+
+#[test]
+fn layers_have_names_and_shapes_and_wrong_ones_a_suggestion() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tiny.onnx");
+    std::fs::write(&path, tiny_network()).unwrap();
+    let found: Vec<_> = list_layers(&path, None).unwrap().into_iter().map(|l| (l.name, l.shape.unwrap())).collect();
+    let expected = [("input", vec![1, 3, 4, 4]), ("flat", vec![1, 48]), ("fc6", vec![1, 5]), ("out", vec![1, 5])];
+    assert_eq!(found, expected.map(|(name, shape)| (name.to_string(), shape)));
+    let error = tiny(&spec("fc7")).unwrap_err().to_string();
+    assert_eq!(error, "unknown layer `fc7` (did you mean `fc6`?)");
+    assert!(tiny(&OnnxSpec { size: Some([8, 8]), ..spec("fc6") }).unwrap_err().to_string().contains("4x4"));
+    assert!(tiny(&OnnxSpec { batch: 0, ..spec("fc6") }).is_err());
+}
+
+#[test]
+fn damaged_networks_are_errors() {
+    let whole = tiny_network();
+    let open = |bytes: &[u8]| Network::new(Path::new("bad.onnx"), bytes.to_vec(), &spec("fc6"));
+    for bytes in [&b""[..], b"hello, this is no network", &whole[..whole.len() / 2], &whole[..20]] {
+        let error = open(bytes).unwrap_err().to_string();
+        assert!(error.contains("bad.onnx") || error.contains("layer"), "{error}");
+    }
+    for i in (0..whole.len()).step_by(3) {
+        let mut flipped = whole.clone();
+        flipped[i] ^= 0x15;
+        // An error or another network; never a panic.
+        let _ = open(&flipped).map(|network| network.run(&[vec![0.5; 48]]));
+    }
+}
+
+#[test]
+fn a_map_carries_its_network() {
+    let (place, images) = folder(2);
+    let path = place.path().join("tiny.onnx");
+    std::fs::write(&path, tiny_network()).unwrap();
+    let onnx = OnnxSpec { batch: 3, ..spec("fc6") };
+    let (map, first) = fit(&FeatureSpec::Onnx(onnx), Some(&path), &images, &[true; 6], false, &()).unwrap();
+    map.save(&place.path().join("map")).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let back = FeatureMap::load(&place.path().join("map")).unwrap();
+    assert_eq!(extract(&back, &images, false, &()).unwrap().x, first.x);
+    assert_eq!((first.x.nrows(), first.x.ncols()), (5, 6));
+}
+
+/// Values of onnxruntime by `bench/onnx_golden.py make`, for the picture of `common::pattern`.
+fn golden(name: &str) -> Vec<f64> {
+    let text = include_str!("golden/onnx.json");
+    let golden: serde_json::Value = serde_json::from_str(text).unwrap();
+    golden[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+fn agrees(file: &str, layer: &str, name: &str) {
+    let Some(path) = real(file) else { return };
+    let onnx = OnnxSpec { preset: Preset::EfficientnetLite, ..spec(layer) };
+    let network = Network::open(&path, &onnx).unwrap();
+    let found = network.apply(&pattern(300, 260, 0)).unwrap();
+    let expected = golden(name);
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+    let apart = found.iter().zip(&expected).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
+    println!("{name}: {apart:.2e} apart, the largest value is {largest:.2e}");
+    assert!(apart < 1e-3 * largest, "{name}: {apart} of {largest}");
+}
+
+#[test]
+fn real_networks_agree_with_onnxruntime() {
+    agrees("onnx/tiny_vgg.onnx", "fc6", "tiny_vgg fc6");
+    agrees("onnx/tiny_vgg_valueinfo.onnx", "fc6", "tiny_vgg fc6");
+    agrees("onnx/efficientnet_lite0.onnx", "features", "efficientnet_lite0 features");
+}

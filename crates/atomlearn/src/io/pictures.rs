@@ -1,0 +1,205 @@
+//! Image files: finding them in a folder, and decoding one with bounded memory.
+
+use super::limits;
+use super::mat73::guarded;
+use crate::{Error, Result};
+use image::{DynamicImage, ImageBuffer, ImageDecoder, ImageReader, Limits, Luma, Rgb};
+use std::path::{Path, PathBuf};
+
+const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "pnm", "pgm", "ppm", "pbm", "tif", "tiff", "bmp"];
+/// No image for learning is wider or higher; the decoder must not believe a header that says so.
+const MAX_SIDE: u32 = 1 << 15;
+/// Nor has it more pixels: room for the cameras of most telephones, and 192 MiB in 8-bit colour.
+const MAX_PIXELS: u64 = 1 << 26;
+const MAX_DECODED: u64 = 1 << 29;
+
+/// One image file of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageFile {
+    /// The sub-folder it lies in; none where images lie in the folder itself.
+    pub class: Option<String>,
+    /// Path within the folder, with `/` on every system.
+    pub name: String,
+    /// Path to open.
+    pub path: PathBuf,
+}
+
+/// The images of a folder and what else was seen there.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// All images, in the order of their names.
+    pub images: Vec<ImageFile>,
+    /// Sub-folders without any image.
+    pub empty_classes: Vec<String>,
+    /// Files beside the images that are none by their names.
+    pub ignored: usize,
+}
+
+/// True if the name ends like that of an image.
+pub fn is_image_name(path: &Path) -> bool {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    EXTENSIONS.contains(&extension.as_str())
+}
+
+/// The images in the sub-folders of `folder`, one sub-folder per class. Deeper folders are not entered, so links that
+/// lead back cannot trap the search.
+pub fn list_classes(folder: &Path) -> Result<Listing> {
+    let mut listing = Listing::default();
+    for class_path in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
+        let class = file_name(&class_path);
+        let before = listing.images.len();
+        list_into(&mut listing, &class_path, Some(&class))?;
+        if listing.images.len() == before {
+            listing.empty_classes.push(class);
+        }
+    }
+    if listing.images.is_empty() {
+        return Err(Error::format(
+            folder,
+            "a folder is read as images, but it has no sub-folders with .png, .jpg, .pnm, .tiff or .bmp files; \
+             make one sub-folder per class, or name a file",
+        ));
+    }
+    Ok(listing)
+}
+
+/// The images to classify: one file, a folder of classes, or a folder that holds images itself.
+pub fn list_any(path: &Path) -> Result<Listing> {
+    if !path.is_dir() {
+        let image = ImageFile { class: None, name: file_name(path), path: path.into() };
+        return Ok(Listing { images: vec![image], ..Listing::default() });
+    }
+    let mut flat = Listing::default();
+    list_into(&mut flat, path, None)?;
+    if flat.images.is_empty() { list_classes(path) } else { Ok(flat) }
+}
+
+fn list_into(listing: &mut Listing, folder: &Path, class: Option<&str>) -> Result<()> {
+    for path in entries(folder)?.into_iter().filter(|path| path.is_file()) {
+        if is_image_name(&path) {
+            let file = file_name(&path);
+            let name = class.map_or_else(|| file.clone(), |class| format!("{class}/{file}"));
+            listing.images.push(ImageFile { class: class.map(str::to_string), name, path });
+        } else {
+            listing.ignored += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The visible entries of a folder, sorted by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        if !file_name(&path).starts_with('.') {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// A decoded image, 8 bits a value, the right way up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Width in pixels, at least 1.
+    pub width: usize,
+    /// Height in pixels, at least 1.
+    pub height: usize,
+    /// 1 for grey, 3 for red, green and blue.
+    pub channels: usize,
+    /// Values row by row, the channels of a pixel side by side.
+    pub pixels: Vec<u8>,
+}
+
+impl Picture {
+    /// Reads an image file.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::decode(path, &limits::read_file(path)?)
+    }
+
+    /// Decodes the bytes of an image file; `name` is what messages call it.
+    pub fn decode(name: &Path, bytes: &[u8]) -> Result<Self> {
+        guarded(name, || decode(bytes).map_err(|why| Error::format(name, why)))
+    }
+
+    /// The picture in grey, by the luminance of its colours.
+    pub fn grey(&self) -> Picture {
+        if self.channels == 1 {
+            return self.clone();
+        }
+        let (width, height) = (self.width as u32, self.height as u32);
+        let colour = ImageBuffer::<Rgb<u8>, _>::from_raw(width, height, self.pixels.clone()).unwrap_or_default();
+        let pixels = DynamicImage::ImageRgb8(colour).into_luma8().into_raw();
+        Picture { channels: 1, pixels, ..*self }
+    }
+
+    /// The picture in colour; grey is repeated.
+    pub fn colour(&self) -> Picture {
+        let pixels = match self.channels {
+            1 => self.pixels.iter().flat_map(|&v| [v; 3]).collect(),
+            _ => self.pixels.clone(),
+        };
+        Picture { channels: 3, pixels, ..*self }
+    }
+
+    /// The bytes of a PNG file.
+    pub fn to_png(&self) -> Result<Vec<u8>> {
+        self.encode(image::ImageFormat::Png)
+    }
+
+    /// The bytes of a JPEG file.
+    pub fn to_jpeg(&self) -> Result<Vec<u8>> {
+        self.encode(image::ImageFormat::Jpeg)
+    }
+
+    fn encode(&self, format: image::ImageFormat) -> Result<Vec<u8>> {
+        let (width, height, pixels) = (self.width as u32, self.height as u32, self.pixels.clone());
+        let image = match self.channels {
+            1 => ImageBuffer::<Luma<u8>, _>::from_raw(width, height, pixels).map(DynamicImage::ImageLuma8),
+            _ => ImageBuffer::<Rgb<u8>, _>::from_raw(width, height, pixels).map(DynamicImage::ImageRgb8),
+        };
+        let image = image.ok_or_else(|| Error::Data("a picture's pixels do not fit its size".into()))?;
+        let mut file = std::io::Cursor::new(Vec::new());
+        let written = image.write_to(&mut file, format);
+        written.map_err(|e| Error::Data(format!("a picture cannot be written: {e}")))?;
+        Ok(file.into_inner())
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<Picture, String> {
+    let bad = |why: String| format!("not a readable image ({why}); mend or remove it");
+    let mut reader = ImageReader::new(std::io::Cursor::new(bytes));
+    // The content decides, since extensions of images are often wrong.
+    reader = reader.with_guessed_format().map_err(|e| bad(e.to_string()))?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_DECODED);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(|e| bad(e.to_string()))?;
+    let (width, height) = decoder.dimensions();
+    if width == 0 || height == 0 {
+        return Err(bad("it has no pixels".into()));
+    }
+    if u64::from(width) * u64::from(height) > MAX_PIXELS || decoder.total_bytes() > MAX_DECODED {
+        return Err(format!(
+            "the image is {width} x {height} pixels, {} million at most are read; make it smaller",
+            MAX_PIXELS / 1_000_000
+        ));
+    }
+    let orientation = decoder.orientation().map_err(|e| bad(e.to_string()))?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(|e| bad(e.to_string()))?;
+    image.apply_orientation(orientation);
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    let (channels, pixels) = match image.color().has_color() {
+        true => (3, image.into_rgb8().into_raw()),
+        false => (1, image.into_luma8().into_raw()),
+    };
+    Ok(Picture { width, height, channels, pixels })
+}
