@@ -6,6 +6,7 @@ mod console;
 mod data;
 mod failure;
 mod interrupt;
+mod out_of_core;
 mod progress;
 mod settings;
 

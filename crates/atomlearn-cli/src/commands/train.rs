@@ -4,6 +4,7 @@ use crate::args::DataArgs;
 use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
+use crate::out_of_core::{Job, ScaleArgs};
 use crate::progress::{Checkpoint, TrainWatch};
 use crate::settings;
 use atomlearn::observe::Trace;
@@ -22,6 +23,7 @@ Examples:
   atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
   atomlearn train faces.mat --params best.toml -o faces.model
   atomlearn train table.csv --y species --method linear-svm -o species.model
+  atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model
 
 Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
 
@@ -46,9 +48,11 @@ pub struct Args {
     /// Model file to write
     #[arg(long, short, value_name = "MODEL")]
     output: PathBuf,
-    /// Also write the model after every iteration to this file
+    /// Also write the model after every iteration to this file; with --out-of-core, the state after every pass
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    scale: ScaleArgs,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -65,6 +69,18 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     for path in [Some(&args.output), args.checkpoint.as_ref()].into_iter().flatten() {
         check_output(path)?;
+    }
+    if args.scale.out_of_core {
+        let job = Job {
+            data: &args.data,
+            options: args.reading.options(),
+            method: method.key,
+            params,
+            prep,
+            output: &args.output,
+            checkpoint: args.checkpoint.as_ref(),
+        };
+        return args.scale.run(job, console);
     }
     let data = args.reading.read_labelled(&args.data)?;
     let (places, part) = training_part(&data);

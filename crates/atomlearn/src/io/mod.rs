@@ -13,12 +13,14 @@ mod limits;
 mod mat5;
 mod mat73;
 mod npy;
+mod npy_rows;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod table;
 mod zip;
 
 pub use digits::digits;
+pub use npy_rows::NpyRows;
 
 use crate::{Error, Result};
 use faer::Mat;
