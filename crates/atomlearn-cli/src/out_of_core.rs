@@ -93,6 +93,12 @@ impl ScaleArgs {
         if plan.largest() <= room {
             return Ok(());
         }
+        if room == 0 {
+            let least = OWN_MEMORY >> 20;
+            return Err(Failure::usage(format!(
+                "--max-memory: the program itself takes up to {least} MiB; give it more"
+            )));
+        }
         Err(Failure::usage(format!(
             "the largest partition needs about {} MiB, and --max-memory leaves {} MiB: use --partitions {} or more (for .npy; \
              cut other shards into smaller files), or raise --max-memory",

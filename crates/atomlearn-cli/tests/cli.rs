@@ -7,6 +7,8 @@ mod bad_input;
 mod experiments;
 #[path = "cli/good_use.rs"]
 mod good_use;
+#[path = "cli/out_of_core.rs"]
+mod out_of_core;
 #[path = "cli/serving.rs"]
 mod serving;
 

@@ -25,7 +25,7 @@ mod _atomlearn {
     const __version__: &str = env!("CARGO_PKG_VERSION");
     /// How many answers of partitions are merged at a time.
     #[pymodule_export]
-    const FAN_IN: usize = atomlearn::scale::FAN_IN;
+    const _FAN_IN: usize = atomlearn::scale::FAN_IN;
     #[pymodule_export]
     use super::fit::{CurrentModel, fit};
     #[pymodule_export]

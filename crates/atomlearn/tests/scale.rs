@@ -107,6 +107,9 @@ fn every_method_agrees_with_plain_training() {
         ("ridge", json!({}), "unit"),
         ("crc", json!({}), "unit"),
         ("linear-svm", json!({}), "unit"),
+        ("svgdl", json!({"max_iter": 4, "lambda2": 1e-3}), "unit"),
+        ("svgdl", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-2, "active_set": "converged"}), "unit"),
+        ("svgdl", json!({"max_iter": 3, "lambda2": 0.0}), "unit"),
         ("lcdl-sv", json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2}), "unit"),
         ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-3}), "unit"),
         ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 4, "lambda2": 0.0}), "standard,unit"),
@@ -126,4 +129,58 @@ fn every_method_agrees_with_plain_training() {
         let difference = run.difference(method, &values(params.clone()), prep);
         assert!(difference < 1e-6, "{method} {params} {prep}: {difference:e}");
     }
+}
+
+fn parts(model: &Model) -> Vec<(String, Mat<f64>)> {
+    model.classifier().parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect()
+}
+
+#[test]
+fn bits_depend_on_the_partitions_alone() {
+    let data = synth::blobs(3, 1700, 9, 3);
+    let params = values(json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2, "tol": 0.0}));
+    let train = |run: &Run, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| parts(&run.train("lcdl-sv", &params, "standard,unit").unwrap().0))
+    };
+    let mut run = Run::new(&data, 2);
+    let expected = train(&run, 1);
+    assert!(train(&run, 3) == expected, "threads");
+    run.remember = false;
+    assert!(train(&run, 2) == expected, "forgetful partitions");
+    run.through_bytes = true;
+    assert!(train(&run, 2) == expected, "bytes and checkpoints");
+    run.partitions = 3;
+    assert!(train(&run, 2) != expected, "other partitions round otherwise");
+}
+
+#[test]
+fn what_cannot_be_partitioned_is_refused_with_advice() {
+    let run = Run::new(&synth::blobs(3, 20, 6, 1), 2);
+    let refuses = |method: &str, params: serde_json::Value, prep: &str, words: &str| {
+        let error = run.train(method, &values(params), prep).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, ridge, linear-svm");
+    refuses("ridge", json!({}), "kernel:rbf:auto", "landmarks");
+    refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
+    refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");
+    let one = Run { labels: vec!["a".into(); 60], ..Run::new(&synth::blobs(3, 20, 6, 1), 2) };
+    assert!(one.train("ridge", &Values::new(), "unit").unwrap_err().to_string().contains("only one class"));
+    let mut nan = Run::new(&synth::blobs(3, 20, 6, 1), 2);
+    nan.x[(2, 40)] = f64::NAN;
+    assert!(nan.train("ridge", &Values::new(), "unit").unwrap_err().to_string().contains("partition 1: sample 10"));
+}
+
+#[test]
+fn damaged_checkpoints_and_requests_are_errors() {
+    let run = Run::new(&synth::blobs(3, 20, 6, 1), 2);
+    let trainer = Trainer::new(run.setup("lcdl-sv", &Values::new(), "center,unit"), "run".into()).unwrap();
+    let (state, request) = (trainer.to_bytes().unwrap(), trainer.request().unwrap().unwrap().to_bytes().unwrap());
+    for bytes in [&state, &request] {
+        for place in (0..bytes.len()).step_by(3) {
+            assert!(Trainer::from_bytes(&bytes[..place]).is_err() && Request::from_bytes(&bytes[..place]).is_err());
+        }
+    }
+    assert!(Trainer::from_bytes(&request).is_err() && Request::from_bytes(&state).is_err());
 }

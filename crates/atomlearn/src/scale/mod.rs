@@ -11,6 +11,7 @@
 
 mod answer;
 mod chain;
+mod codes;
 pub mod files;
 mod message;
 mod moments;
@@ -20,10 +21,11 @@ mod stats;
 mod trainer;
 
 pub use answer::{Memo, Partition};
+pub(crate) use codes::{CodeSums, Coding, NextPull};
 pub(crate) use message::Message;
-pub(crate) use moments::{Moments, NamedParts, bordered, class_pca_mean};
+pub(crate) use moments::{Moments, NamedParts, class_pca_mean};
 pub(crate) use newton::Newton;
 pub use request::Request;
-pub(crate) use request::{Ask, Chain, CheckAsk, Link, SvmAsk, put_chain, take_chain};
+pub(crate) use request::{Ask, CheckAsk};
 pub use stats::{FAN_IN, Merger, PartialStats};
 pub use trainer::{METHODS, Setup, Trainer};

@@ -7,9 +7,9 @@ use super::request::{Ask, Request, SvmAsk, put_prep, take_prep};
 use super::stats::PartialStats;
 use crate::dataset::sorted_classes;
 use crate::linalg::scaled_columns;
-use crate::methods::lcdl_sv::LcdlSv;
-use crate::methods::lcdl_sv::partitioned::Rounds;
+use crate::methods::lcdl_sv::{self, LcdlSv};
 use crate::methods::linear_svm::LinearSvm;
+use crate::methods::svgdl::{self, Svgdl};
 use crate::observe::{Trace, TraceStep};
 use crate::params;
 use crate::prep::{Need, Prep, PrepSpec};
@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 
 const FORMAT: &str = "atomlearn.checkpoint/1";
 /// The methods that can be trained in partitions.
-pub const METHODS: [&str; 4] = ["lcdl-sv", "crc", "ridge", "linear-svm"];
+pub const METHODS: [&str; 5] = ["lcdl-sv", "svgdl", "crc", "ridge", "linear-svm"];
 /// Largest sum of one round; beyond it the classes have too many features for their Hessians to be sent around.
 const LARGEST_ANSWER: usize = 1 << 30;
 
@@ -68,7 +68,8 @@ enum Stage {
     Moments {
         by_class: bool,
     },
-    Lcdl(Box<Rounds>),
+    Lcdl(Box<lcdl_sv::partitioned::Rounds>),
+    Svgdl(Box<svgdl::partitioned::Rounds>),
     LinearSvm(Newton),
     Done(NamedParts),
 }
@@ -155,7 +156,7 @@ impl Trainer {
             Stage::PrepMean | Stage::PrepScatter { .. } => "preprocessing",
             Stage::Survey => "classes",
             Stage::Moments { .. } => "second moments",
-            Stage::Lcdl(_) | Stage::LinearSvm(_) => "iterations",
+            Stage::Lcdl(_) | Stage::Svgdl(_) | Stage::LinearSvm(_) => "iterations",
             Stage::Done(_) => "nothing",
         };
         Progress { rounds: self.round, iter: self.trace.steps.last().map_or(0, |step| step.iter), asks }
@@ -170,6 +171,7 @@ impl Trainer {
             Stage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
             Stage::Moments { by_class: false } => Ask::Scatter { centre: Mat::zeros(self.moments.n_features(), 1) },
             Stage::Lcdl(rounds) => rounds.ask(&self.moments)?,
+            Stage::Svgdl(rounds) => rounds.ask(&self.moments),
             Stage::LinearSvm(newton) => Ask::Svm(SvmAsk {
                 chain: None,
                 lift: None,
@@ -234,6 +236,12 @@ impl Trainer {
                 self.begin_method(&scatters, watch)
             }
             Stage::Lcdl(rounds) => {
+                if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
+                    self.stage = Stage::Done(parts);
+                }
+                Ok(())
+            }
+            Stage::Svgdl(rounds) => {
                 if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
                     self.stage = Stage::Done(parts);
                 }
@@ -304,7 +312,7 @@ impl Trainer {
                 self.classes.len()
             )));
         }
-        self.stage = Stage::Moments { by_class: matches!(self.method.key, "lcdl-sv" | "crc") };
+        self.stage = Stage::Moments { by_class: matches!(self.method.key, "lcdl-sv" | "svgdl" | "crc") };
         Ok(())
     }
 
@@ -318,12 +326,14 @@ impl Trainer {
                 let (second, by_class) = self.moments.bordered();
                 Stage::LinearSvm(Newton::from_moments(&second, &by_class, tau)?)
             }
-            _ => Stage::Lcdl(Box::new(Rounds::begin(
-                params::from_map::<LcdlSv>(values)?,
-                &self.moments,
-                scatters,
-                watch,
-            )?)),
+            "svgdl" => {
+                let svgdl = params::from_map::<Svgdl>(values)?;
+                Stage::Svgdl(Box::new(svgdl::partitioned::Rounds::begin(svgdl, &self.moments, scatters, watch)?))
+            }
+            _ => {
+                let lcdl = params::from_map::<LcdlSv>(values)?;
+                Stage::Lcdl(Box::new(lcdl_sv::partitioned::Rounds::begin(lcdl, &self.moments, scatters, watch)?))
+            }
         };
         Ok(())
     }
@@ -372,6 +382,10 @@ impl Trainer {
                 rounds.store(&mut message);
                 "lcdl"
             }
+            Stage::Svgdl(rounds) => {
+                rounds.store(&mut message);
+                "svgdl"
+            }
             Stage::LinearSvm(newton) => {
                 newton.store(&mut message);
                 "linear-svm"
@@ -418,7 +432,13 @@ impl Trainer {
             "moments" => Stage::Moments { by_class: false },
             "class-moments" => Stage::Moments { by_class: true },
             "lcdl" => {
-                Stage::Lcdl(Box::new(Rounds::restore(params::from_map(values)?, &mut message, m, &trainer.classes)?))
+                let lcdl = params::from_map(values)?;
+                let rounds = lcdl_sv::partitioned::Rounds::restore(lcdl, &mut message, m, &trainer.classes)?;
+                Stage::Lcdl(Box::new(rounds))
+            }
+            "svgdl" => {
+                let svgdl = params::from_map(values)?;
+                Stage::Svgdl(Box::new(svgdl::partitioned::Rounds::restore(svgdl, &mut message, m, n_classes)?))
             }
             "linear-svm" => {
                 let newton = Newton::restore(&mut message)?;

@@ -6,19 +6,19 @@
 //! SVM where the last iteration left it; the SVM depends on the codes, not on the new dictionary. Further rounds
 //! are Newton steps of the SVM. The first iteration has no pull, and the SVM starts from known sums.
 
-use super::{LAGGING, LcdlSv, Pull, Rescaled, USUAL_ATOMS, lagging_warning};
+use super::{AtomNorm, LAGGING, LcdlSv, Pull, Rescaled, USUAL_ATOMS, lagging_warning};
+use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
 use crate::linalg::{gram, mul, qr, relative_change};
 use crate::method::sizes_row;
 use crate::params::AtomCount;
 use crate::scale::{
-    Ask, Chain, CheckAsk, Link, Message, Moments, NamedParts, Newton, PartialStats, SvmAsk, bordered, class_pca_mean,
-    put_chain, take_chain,
+    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, class_pca_mean,
 };
 use crate::svm::Svm;
 use crate::update::subspace::{Subspace, least_squares_from_sums};
 use crate::{Blocks, Error, Observer, Result, Step, init};
-use faer::{Mat, MatRef, Scale};
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 const STAGE: &str = "LCDL-SV dictionary step";
@@ -46,11 +46,9 @@ pub(crate) struct Rounds {
     d: Mat<f64>,
     space: Subspace,
     svm: Svm,
-    chain: Chain,
-    /// Coordinates of the codes: `Z = code_q Y`, `Y = T s`.
+    /// Coordinates of the codes: `Z = code_q Y`.
     code_q: Mat<f64>,
-    transform: Mat<f64>,
-    newton: Newton,
+    coding: Coding,
     /// Residual, graph term and change of the iteration.
     progress: [f64; 3],
 }
@@ -92,13 +90,10 @@ impl Rounds {
         }
         let space = Subspace::from_outer(d.as_ref(), &moments.outer)?;
         let svm = Svm::zero(d.ncols(), moments.counts.len());
-        let (strength, active_set) = (params.strength(), params.active_set);
-        let chain = Chain { start: 0, strength, active_set, links: Vec::new() };
+        let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
         let mut rounds = Rounds {
             ridge: params.laplacian_ridge,
-            newton: Newton::from_svm(&svm, 1.0 / params.theta),
             code_q: space.q.clone(),
-            transform: space.e_t.clone(),
             params,
             blocks,
             phase: Phase::Svm,
@@ -106,7 +101,7 @@ impl Rounds {
             d,
             space,
             svm,
-            chain,
+            coding,
             progress: [0.0; 3],
         };
         watch_step(watch, &Step::start(rounds.params.max_iter));
@@ -121,26 +116,21 @@ impl Rounds {
     /// What to ask.
     pub(crate) fn ask(&self, moments: &Moments) -> Result<Ask> {
         if self.phase == Phase::Check {
-            let svm = self.svm_in_codes();
-            let bordered = |map: Mat<f64>| {
-                let n = map.ncols();
-                Mat::from_fn(map.nrows(), n + 1, |c, j| if j < n { map[(c, j)] } else { self.svm.bias[c] })
-            };
-            let fitted = bordered(mul(svm.transpose(), self.transform.as_ref()));
-            let test = bordered(self.model_parts()?.1);
-            return Ok(Ask::Check(CheckAsk { chain: self.chain_in_use(), fitted, test }));
+            return self.ask_check();
         }
-        // Rescaled atoms change the coordinates after the code sums are known; then the SVM has to wait for them.
-        let waits = self.phase == Phase::Codes && self.params.atom_norm != super::AtomNorm::None;
-        let lift = self.lifted(moments).then(|| self.transform.clone());
-        let (pending, weights) = if waits {
-            let dim = lift.as_ref().map_or(self.transform.ncols(), Mat::nrows);
-            (Vec::new(), Mat::zeros(dim + 1, 0))
-        } else {
-            (self.newton.pending(), self.newton.weights(self.newton_transform(moments)))
+        // Rescaled atoms change the coordinates once the code sums are known; then the SVM has to wait for them.
+        let waits = self.phase == Phase::Codes && self.params.atom_norm != AtomNorm::None;
+        Ok(self.coding.ask(moments, self.phase == Phase::Codes, !waits))
+    }
+
+    fn ask_check(&self) -> Result<Ask> {
+        let with_bias = |map: Mat<f64>| {
+            let n = map.ncols();
+            Mat::from_fn(map.nrows(), n + 1, |c, j| if j < n { map[(c, j)] } else { self.svm.bias[c] })
         };
-        let code_sums = self.phase == Phase::Codes;
-        Ok(Ask::Svm(SvmAsk { chain: self.chain_in_use(), lift, pending, weights, code_sums }))
+        let fitted = with_bias(mul(self.in_codes().weights.transpose(), self.coding.transform.as_ref()));
+        let test = with_bias(mul(self.svm.weights.transpose(), self.coder()?.as_ref()));
+        Ok(Ask::Check(CheckAsk { chain: self.coding.chain_in_use(), fitted, test }))
     }
 
     /// Takes the answer. The parts of the model, once it is finished.
@@ -150,42 +140,30 @@ impl Rounds {
         moments: &Moments,
         watch: &mut dyn Observer,
     ) -> Result<Option<NamedParts>> {
-        match self.phase {
+        let solved = match self.phase {
             Phase::Codes => {
                 let sums = CodeSums::with_pull(stats, moments)?;
-                let asked = self.params.atom_norm == super::AtomNorm::None;
-                let transform = self.newton_transform(moments).map(|t| t.to_owned());
-                let same_coordinates = self.dictionary_step(&sums, moments, watch)?;
                 self.phase = Phase::Svm;
-                if asked && same_coordinates {
-                    self.newton.absorb(stats, transform.as_ref().map(Mat::as_ref))?;
-                }
+                self.dictionary_step(&sums, moments, watch)? && self.coding.absorb(stats, moments)?
             }
-            Phase::Svm | Phase::Refit => {
-                let transform = self.newton_transform(moments).map(|t| t.to_owned());
-                self.newton.absorb(stats, transform.as_ref().map(Mat::as_ref))?;
-            }
+            Phase::Svm | Phase::Refit => self.coding.absorb(stats, moments)?,
             Phase::Check => {
                 let right = stats.take("right", 1, 2)?;
                 let [on_fitted, on_test] = [0, 1].map(|j| right[(0, j)] / moments.n_samples());
                 if on_test >= on_fitted - LAGGING {
-                    return self.finished();
+                    return Ok(Some(self.parts()));
                 }
                 watch.warn(&lagging_warning(on_fitted, on_test));
                 self.begin_refit(moments)?;
+                false
             }
-        }
-        if !self.newton.pending().is_empty() {
+        };
+        if !solved {
             return Ok(None);
         }
-        match self.phase {
-            Phase::Refit => {
-                let (svm, _) = self.newton.solution();
-                self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
-                self.finished()
-            }
-            _ => self.end_iteration(moments, watch),
-        }
+        let (svm, losses) = self.coding.newton.solution();
+        self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
+        if self.phase == Phase::Refit { Ok(Some(self.parts())) } else { self.end_iteration(losses, moments, watch) }
     }
 
     /// Graph and codes of the next iteration; without a pull the dictionary step follows at once.
@@ -195,72 +173,62 @@ impl Rounds {
         let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.params.knn, self.params.affinity);
         let a = self.params.code_matrix(atom_gram, &graph, &mut self.ridge, watch)?;
         let basis = self.space.code_basis(&a);
-        let tau = 1.0 / self.params.theta;
         let Some(Pull { u, g, coupling }) = self.params.pull(&self.space, &basis, &self.svm)? else {
-            (self.code_q, self.transform) = (basis.q, basis.map);
-            (self.chain.start, self.chain.links) = (self.iter, Vec::new());
+            self.code_q = basis.q;
+            self.coding.set_plain(basis.map, self.iter);
             let sums = CodeSums::plain(moments);
             self.dictionary_step(&sums, moments, watch)?;
-            self.newton = if self.svm.weights.norm_max() == 0.0 {
-                let (second, by_class) = sums.bordered(self.transform.as_ref(), moments);
-                Newton::from_moments(&second, &by_class, tau)?
+            self.coding.newton = if self.svm.weights.norm_max() == 0.0 {
+                sums.first_step(&self.coding.transform, moments, self.tau())?
             } else {
-                Newton::from_svm(&self.warm_start(), tau)
+                self.warm_start()
             };
             self.phase = Phase::Svm;
             return Ok(());
         };
-        self.chain.links.push(self.link(moments, &mul(u.transpose(), basis.map.as_ref()), coupling));
-        let (r, m, n_classes) = (basis.map.nrows(), basis.map.ncols(), g.ncols());
-        let pull = Scale(self.params.strength()) * g;
-        self.transform = Mat::zeros(r, m + n_classes);
-        self.transform.subcols_mut(0, m).copy_from(&basis.map);
-        self.transform.subcols_mut(m, n_classes).copy_from(&pull);
+        let base = mul(u.transpose(), basis.map.as_ref());
+        let last = self.in_codes();
+        self.coding.set_pulled(&basis.map, NextPull { base, coupling, directions: g }, &last);
         self.code_q = basis.q;
-        self.newton = Newton::from_svm(&self.warm_start(), tau);
+        self.coding.newton = self.warm_start();
         self.phase = Phase::Codes;
         Ok(())
     }
 
-    /// How the next pull follows from the codes of this iteration.
-    fn link(&self, moments: &Moments, base: &Mat<f64>, coupling: Mat<f64>) -> Link {
-        let (m, n_classes) = (moments.n_features(), self.svm.bias.len());
-        let from = mul(self.svm_in_codes().transpose(), self.transform.as_ref());
-        let from_w =
-            if from.ncols() > m { from.subcols(m, n_classes).to_owned() } else { Mat::zeros(n_classes, n_classes) };
-        Link { from_x: from.subcols(0, m).to_owned(), from_w, bias: self.svm.bias_row(), base: base.clone(), coupling }
+    fn tau(&self) -> f64 {
+        1.0 / self.params.theta
     }
 
-    /// The SVM in the coordinates of the codes it was fitted to.
-    fn svm_in_codes(&self) -> Mat<f64> {
-        mul(self.code_q.transpose(), self.svm.weights.as_ref())
+    /// The last SVM in the coordinates of the present codes.
+    fn in_codes(&self) -> Svm {
+        Svm { weights: mul(self.code_q.transpose(), self.svm.weights.as_ref()), bias: self.svm.bias.clone() }
     }
 
-    /// The last SVM in the coordinates of the present codes: it stays in their span.
-    fn warm_start(&self) -> Svm {
-        Svm { weights: self.svm_in_codes(), bias: self.svm.bias.clone() }
+    /// A start that stays in the span of the codes by construction.
+    fn warm_start(&self) -> Newton {
+        Newton::from_svm(&self.in_codes(), self.tau())
     }
 
     /// The new dictionary. False if the coordinates of the codes had to change.
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<bool> {
-        let (code_gram, cross) = sums.of_codes(self.transform.as_ref(), moments);
+        let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
         let energy: f64 = (0..moments.n_features()).map(|i| moments.outer[(i, i)]).sum();
         let step = least_squares_from_sums(&self.code_q, &code_gram, &cross, energy, STAGE, watch)?;
         let mut same = true;
         if let Some(kept) = &step.kept {
-            self.transform = mul(kept.transpose(), self.transform.as_ref());
+            self.coding.transform = mul(kept.transpose(), self.coding.transform.as_ref());
             same = false;
         }
         let mut space = step.dictionary;
         self.code_q = space.q.clone();
         if let Some(Rescaled { code_q, code_r, dictionary }) = self.params.rescale(&space) {
-            self.transform = mul(code_r.as_ref(), self.transform.as_ref());
+            self.coding.transform = mul(code_r.as_ref(), self.coding.transform.as_ref());
             (self.code_q, space, same) = (code_q, dictionary, false);
         }
         if !same {
-            self.newton = Newton::from_svm(&self.warm_start(), 1.0 / self.params.theta);
+            self.coding.newton = self.warm_start();
         }
-        let (code_gram, _) = sums.of_codes(self.transform.as_ref(), moments);
+        let (code_gram, _) = sums.of_codes(&self.coding.transform, moments);
         // The graph of the dictionary that made these codes.
         let graph = AtomGraph::new(self.d.as_ref(), self.params.knn, self.params.affinity);
         let graph_term = self.params.graph_term(&graph, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
@@ -270,11 +238,14 @@ impl Rounds {
         Ok(same)
     }
 
-    fn end_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<NamedParts>> {
-        let (svm, losses) = self.newton.solution();
+    fn end_iteration(
+        &mut self,
+        losses: f64,
+        moments: &Moments,
+        watch: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
         let [residual, graph, change] = self.progress;
-        let support = 2.0 * self.params.lambda2 * (svm.weights.squared_norm_l2() + self.params.theta * losses);
-        self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
+        let support = 2.0 * self.params.lambda2 * (self.svm.weights.squared_norm_l2() + self.params.theta * losses);
         let terms = [("reconstruction", residual), ("graph", graph), ("support vector", support)];
         watch_step(
             watch,
@@ -293,7 +264,7 @@ impl Rounds {
         }
         match self.params.refit_svm {
             _ if self.svm.weights.norm_max() == 0.0 => self.begin_refit(moments)?,
-            Some(false) => return self.finished(),
+            Some(false) => return Ok(Some(self.parts())),
             Some(true) => self.begin_refit(moments)?,
             None => self.phase = Phase::Check,
         }
@@ -302,49 +273,29 @@ impl Rounds {
 
     /// The SVM on test codes `P x`; with more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
     fn begin_refit(&mut self, moments: &Moments) -> Result<()> {
-        let map = self.coder_map()?;
-        (self.code_q, self.transform) =
+        let map = self.coder()?;
+        let (q, map) =
             if map.nrows() > map.ncols() { qr(map.as_ref()) } else { (Mat::identity(map.nrows(), map.nrows()), map) };
-        self.chain.links.clear();
-        let (second, by_class) = CodeSums::plain(moments).bordered(self.transform.as_ref(), moments);
-        self.newton = Newton::from_moments(&second, &by_class, 1.0 / self.params.theta)?;
+        self.code_q = q;
+        self.coding.set_plain(map, self.iter);
+        self.coding.newton = CodeSums::plain(moments).first_step(&self.coding.transform, moments, self.tau())?;
         self.phase = Phase::Refit;
         Ok(())
     }
 
-    /// Where the codes have clearly fewer dimensions than `s`, partitions form them; else `s` itself will do.
-    fn lifted(&self, moments: &Moments) -> bool {
-        let stacked = moments.n_features() + if self.chain_in_use().is_some() { self.svm.bias.len() } else { 0 };
-        9 * self.transform.nrows() < 8 * stacked
+    /// `P`, from samples to test codes.
+    fn coder(&self) -> Result<Mat<f64>> {
+        ridge_map(self.d.as_ref(), self.params.eta1, "LCDL-SV test coder")
     }
 
-    /// From the features of the partitions to the coordinates of the SVM.
-    fn newton_transform(&self, moments: &Moments) -> Option<MatRef<'_, f64>> {
-        (!self.lifted(moments)).then_some(self.transform.as_ref())
-    }
-
-    fn chain_in_use(&self) -> Option<Chain> {
-        (!self.chain.links.is_empty()).then(|| self.chain.clone())
-    }
-
-    fn coder_map(&self) -> Result<Mat<f64>> {
-        crate::coding::ridge::ridge_map(self.d.as_ref(), self.params.eta1, "LCDL-SV test coder")
-    }
-
-    /// The parts of the model, and its SVM folded into the coder: `U^T P`.
-    fn model_parts(&self) -> Result<(NamedParts, Mat<f64>)> {
-        let folded = mul(self.svm.weights.transpose(), self.coder_map()?.as_ref());
-        let parts = vec![
+    /// The parts of the model.
+    fn parts(&self) -> NamedParts {
+        vec![
             ("dictionary".into(), self.d.clone()),
             ("atom_counts".into(), sizes_row(&self.blocks)),
             ("svm_weights".into(), self.svm.weights.clone()),
             ("svm_bias".into(), self.svm.bias_row()),
-        ];
-        Ok((parts, folded))
-    }
-
-    fn finished(&self) -> Result<Option<NamedParts>> {
-        Ok(Some(self.model_parts()?.0))
+        ]
     }
 
     /// For a checkpoint.
@@ -359,10 +310,8 @@ impl Rounds {
         message.put("last.weights", self.svm.weights.clone());
         message.put("last.bias", self.svm.bias_row());
         message.put("code_q", self.code_q.clone());
-        message.put("transform", self.transform.clone());
         message.put_row("progress", &self.progress);
-        put_chain(message, Some(&self.chain));
-        self.newton.store(message);
+        self.coding.store(message);
     }
 
     /// The counterpart of [`Rounds::store`].
@@ -375,19 +324,9 @@ impl Rounds {
         let space = Subspace { q: message.take("space.q", n_atoms, e_t.nrows())?, e_t };
         let weights = message.take("last.weights", n_atoms, n_classes)?;
         let svm = Svm { weights, bias: message.take_row("last.bias", n_classes)? };
-        let code_q = message.take("code_q", n_atoms, None)?;
-        let transform = message.take("transform", code_q.ncols(), None)?;
+        let coding = Coding::restore(message, m, n_classes)?;
+        let code_q = message.take("code_q", n_atoms, coding.transform.nrows())?;
         let progress = message.take_row("progress", 3)?;
-        let chain =
-            take_chain(message, m, n_classes)?.ok_or_else(|| Error::Data("the checkpoint has no chain".into()))?;
-        let stacked = m + if chain.links.is_empty() { 0 } else { n_classes };
-        if transform.ncols() != stacked {
-            return Err(Error::Data("the checkpoint's codes do not fit its samples".into()));
-        }
-        let newton = Newton::restore(message)?;
-        if newton.dim() != transform.nrows() || newton.n_classes() != n_classes {
-            return Err(Error::Data("the checkpoint's SVM does not fit its codes".into()));
-        }
         Ok(Rounds {
             params,
             blocks,
@@ -397,10 +336,8 @@ impl Rounds {
             d,
             space,
             svm,
-            chain,
             code_q,
-            transform,
-            newton,
+            coding,
             progress: [progress[0], progress[1], progress[2]],
         })
     }
@@ -409,44 +346,4 @@ impl Rounds {
 /// Stopping is up to whoever calls the partitions, so the observer's answer does not matter here.
 fn watch_step(watch: &mut dyn Observer, step: &Step<'_>) {
     let _ = watch.step(step);
-}
-
-/// `sum s s^T` and the sum of `s` by class.
-struct CodeSums {
-    second: Mat<f64>,
-    by_class: Mat<f64>,
-}
-
-impl CodeSums {
-    /// Without a pull, `s = x`.
-    fn plain(moments: &Moments) -> Self {
-        CodeSums { second: moments.outer.clone(), by_class: moments.sums.clone() }
-    }
-
-    fn with_pull(stats: &mut PartialStats, moments: &Moments) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), moments.counts.len());
-        let across = stats.take("pull.x", n_classes, m)?;
-        let mut second = Mat::zeros(m + n_classes, m + n_classes);
-        second.submatrix_mut(0, 0, m, m).copy_from(&moments.outer);
-        second.submatrix_mut(m, 0, n_classes, m).copy_from(&across);
-        second.submatrix_mut(0, m, m, n_classes).copy_from(across.transpose());
-        second.submatrix_mut(m, m, n_classes, n_classes).copy_from(&stats.take("pull.pull", n_classes, n_classes)?);
-        let mut by_class = Mat::zeros(m + n_classes, n_classes);
-        by_class.subrows_mut(0, m).copy_from(&moments.sums);
-        by_class.subrows_mut(m, n_classes).copy_from(&stats.take("pull.class", n_classes, n_classes)?);
-        Ok(CodeSums { second, by_class })
-    }
-
-    /// `Y Y^T` and `Y X^T`.
-    fn of_codes(&self, transform: MatRef<'_, f64>, moments: &Moments) -> (Mat<f64>, Mat<f64>) {
-        let half = mul(transform, self.second.as_ref());
-        let code_gram = mul(half.as_ref(), transform.transpose());
-        (code_gram, half.subcols(0, moments.n_features()).to_owned())
-    }
-
-    /// `Y Y^T` and class sums of `Y`, with a constant 1 behind every code.
-    fn bordered(&self, transform: MatRef<'_, f64>, moments: &Moments) -> (Mat<f64>, Mat<f64>) {
-        let (code_gram, _) = self.of_codes(transform, moments);
-        bordered(&code_gram, &mul(transform, self.by_class.as_ref()), &moments.counts)
-    }
 }
