@@ -72,6 +72,10 @@ impl Run {
         Ok((trainer.model()?.unwrap(), trainer.trace().clone()))
     }
 
+    fn refusal(&self, method: &str, values: &Values, prep: &str) -> String {
+        self.train(method, values, prep).err().unwrap().to_string()
+    }
+
     fn plain(&self, method: &str, values: &Values, prep: &str) -> (Model, Trace) {
         let train = Dataset::new(self.x.as_ref(), &self.labels).unwrap();
         let mut trace = Trace::default();
@@ -158,7 +162,7 @@ fn bits_depend_on_the_partitions_alone() {
 fn what_cannot_be_partitioned_is_refused_with_advice() {
     let run = Run::new(&synth::blobs(3, 20, 6, 1), 2);
     let refuses = |method: &str, params: serde_json::Value, prep: &str, words: &str| {
-        let error = run.train(method, &values(params), prep).unwrap_err().to_string();
+        let error = run.refusal(method, &values(params), prep);
         assert!(error.contains(words), "{error}");
     };
     refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, ridge, linear-svm");
@@ -166,10 +170,10 @@ fn what_cannot_be_partitioned_is_refused_with_advice() {
     refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
     refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");
     let one = Run { labels: vec!["a".into(); 60], ..Run::new(&synth::blobs(3, 20, 6, 1), 2) };
-    assert!(one.train("ridge", &Values::new(), "unit").unwrap_err().to_string().contains("only one class"));
+    assert!(one.refusal("ridge", &Values::new(), "unit").contains("only one class"));
     let mut nan = Run::new(&synth::blobs(3, 20, 6, 1), 2);
     nan.x[(2, 40)] = f64::NAN;
-    assert!(nan.train("ridge", &Values::new(), "unit").unwrap_err().to_string().contains("partition 1: sample 10"));
+    assert!(nan.refusal("ridge", &Values::new(), "unit").contains("partition 1: sample 10"));
 }
 
 #[test]

@@ -189,7 +189,7 @@ class _Files:
         return cls(*planned.result())
 
     def submit(self, client: Client, index: int, request, **options):
-        return client.submit(_answer_piece, self.tasks[index], request, **options)
+        return client.submit(_answer_piece, self.tasks[index], request, pure=False, **options)
 
 
 class _Blocks:
@@ -215,7 +215,7 @@ class _Blocks:
 
     def submit(self, client: Client, index: int, request, **options):
         x, y = self.tasks[index]
-        return client.submit(_answer_block, index, x, y, request, **options)
+        return client.compute(dask.delayed(_answer_block, pure=False)(index, x, y, request), **options)
 
 
 def _is_path(X) -> bool:
@@ -234,7 +234,7 @@ def _ask(client: Client, source, request: bytes) -> bytes:
             for index in range(len(source.tasks)):
                 # A partition goes to the worker that remembers it, if that one is free.
                 home = [workers[index % len(workers)]] if workers else None
-                options = {"workers": home, "allow_other_workers": bool(home), "pure": False, "retries": RETRIES}
+                options = {"workers": home, "allow_other_workers": bool(home), "retries": RETRIES}
                 answers.append(source.submit(client, index, state, **options))
             while len(answers) > 1:
                 groups = [answers[i : i + _atomlearn._FAN_IN] for i in range(0, len(answers), _atomlearn._FAN_IN)]
