@@ -1,9 +1,9 @@
-"""Synthetic shards for docs/scale.md: `part-00000.npy` (samples x features, float32) with `part-00000.labels.npy` beside.
+"""Synthetic shards for docs/scale.md: `part-00000.npy` (samples x features, float32), `part-00000.labels.npy` beside.
 
     python bench/scale_data.py FOLDER [--samples 1000000] [--features 128] [--classes 10] [--shard 50000] [--seed 1]
 
-Every class is a cloud around a mean of its own, stretched along its own directions with falling variance; clouds overlap, so
-that many samples stay within the margins of a classifier. A shard depends on the seed and its number alone: the first
+Every class is a cloud around a mean of its own, stretched along its own directions with falling variance; clouds overlap,
+so that many samples stay within the margins of a classifier. A shard depends on the seed and its number alone: the first
 100 000 samples are the same whatever --samples says.
 """
 

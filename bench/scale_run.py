@@ -60,8 +60,8 @@ def growth(folder: Path, sizes: list[int], low: int, high: int) -> None:
         found[n] = per_iteration(shards(folder, n), low, high, "--out-of-core", "--max-memory", "2GiB")
         row = found[n]
         print(
-            f"out of core, n = {n}: {row['iteration']:.2f} CPU s per iteration ({1e6 * row['iteration'] / n:.2f} us per "
-            f"sample, {row['rounds']:.1f} passes), {row['cpu']:.1f} CPU s and {row['wall']:.1f} s in all, "
+            f"out of core, n = {n}: {row['iteration']:.2f} CPU s per iteration ({1e6 * row['iteration'] / n:.2f} us "
+            f"per sample, {row['rounds']:.1f} passes), {row['cpu']:.1f} CPU s and {row['wall']:.1f} s in all, "
             f"peak {row['mib']:.0f} MiB, {row['said']['partitions']} partitions",
             flush=True,
         )
@@ -80,8 +80,8 @@ def in_memory(folder: Path, low: int, high: int) -> None:
     np.save(folder / "all-labels.npy", y)
     row = per_iteration(folder / "all.npy", low, high, "--labels", str(folder / "all-labels.npy"))
     print(
-        f"in memory, n = {n}: {row['iteration']:.2f} CPU s per iteration ({1e6 * row['iteration'] / n:.2f} us per sample), "
-        f"{row['cpu']:.1f} CPU s and {row['wall']:.1f} s in all, peak {row['mib']:.0f} MiB",
+        f"in memory, n = {n}: {row['iteration']:.2f} CPU s per iteration ({1e6 * row['iteration'] / n:.2f} us per "
+        f"sample), {row['cpu']:.1f} CPU s and {row['wall']:.1f} s in all, peak {row['mib']:.0f} MiB",
         flush=True,
     )
 
@@ -135,7 +135,9 @@ def same_bits(folder: Path, iterations: int) -> None:
     plain = atomlearn.LCDLSVClassifier(**params, n_threads=2).fit(X, y)
     scores = atomlearn.load(model).decision_function(X)
     difference = np.abs(scores - plain.decision_function(X)).max()
-    print(f"scores against plain training: largest difference {difference:.1e} (scores up to {np.abs(scores).max():.1f})")
+    print(
+        f"scores against plain training: largest difference {difference:.1e} (scores up to {np.abs(scores).max():.1f})"
+    )
 
 
 def on_dask(source: Path, workers: int, partitions, params: dict):
@@ -158,8 +160,8 @@ def dask_overhead(folder: Path, n: int, iterations: int) -> None:
     alone = train(source, iterations, "--out-of-core")
     model, cpu, wall = on_dask(source, 4, None, params)
     print(
-        f"n = {n}, {iterations} iterations: {alone['cpu']:.1f} CPU s ({alone['wall']:.1f} s) in one process, {cpu:.1f} CPU s "
-        f"({wall:.1f} s) with 4 Dask workers, cluster start included: {100 * (cpu / alone['cpu'] - 1):+.0f} %"
+        f"n = {n}, {iterations} iterations: {alone['cpu']:.1f} CPU s ({alone['wall']:.1f} s) in one process, {cpu:.1f} "
+        f"CPU s ({wall:.1f} s) with 4 Dask workers, cluster start included: {100 * (cpu / alone['cpu'] - 1):+.0f} %"
     )
 
 
@@ -180,7 +182,7 @@ def main() -> None:
         if "bits" in only:
             same_bits(folder, 3)
         if "dask" in only:
-            dask_overhead(folder, args.samples, 3)
+            dask_overhead(folder, args.samples, high)
     finally:
         if args.data is None:
             shutil.rmtree(folder)

@@ -1,5 +1,6 @@
 """Training on a Dask cluster: the same bits as out of core, whatever happens to workers and scheduler."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import atomlearn
+import dask
 import numpy as np
 import pytest
 from atomlearn import _atomlearn, scaleout
@@ -56,10 +58,10 @@ def bits(model):
 
 def out_of_core(folder, partitions, key="lcdl-sv", params=PARAMS, prep="unit"):
     """The same state machine in one process, without a cluster."""
-    import json
-
     pieces, n_features, digest = _atomlearn.plan([folder], partitions, True)
-    trainer = _atomlearn.Trainer(key, json.dumps(params), prep, len(pieces), n_features, digest, f"{folder}{time.time()}")
+    trainer = _atomlearn.Trainer(
+        key, json.dumps(params), prep, len(pieces), n_features, digest, f"{folder}{time.time()}"
+    )
     while (request := trainer.request()) is not None:
         answers = [_atomlearn.answer_piece(request, piece, 2) for piece in pieces]
         while len(answers) > 1:
@@ -155,12 +157,11 @@ def test_a_killed_scheduler_leaves_a_checkpoint_that_resumes_to_the_same_bits(sh
 
     monkeypatch.setattr(scaleout, "_ask", ask)
     monkeypatch.setattr(scaleout, "ATTEMPTS", 2)
-    import dask
-
     with dask.config.set({"distributed.comm.timeouts.connect": "3s", "distributed.comm.retry.count": 0}):
         first = Cluster(tmp_path)
         try:
-            with pytest.raises(Exception):  # noqa: B017: what Dask raises depends on where the loss is noticed
+            # What Dask raises depends on where the loss is noticed.
+            with pytest.raises(Exception):  # noqa: B017
                 scaleout.LCDLSVClassifier(**PARAMS).fit(
                     shards, client=first.client, partitions=5, checkpoint=tmp_path / "state"
                 )

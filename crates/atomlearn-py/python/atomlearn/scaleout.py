@@ -109,7 +109,14 @@ class PartitionedClassifier(DictionaryClassifier):
 
     def _trainer(self, source: _Files | _Blocks, checkpoint):
         partitions, digest = len(source.tasks), source.digest
-        setup = (self._method_key(), json.dumps(self._method_params()), self.prep, partitions, source.n_features, digest)
+        setup = (
+            self._method_key(),
+            json.dumps(self._method_params()),
+            self.prep,
+            partitions,
+            source.n_features,
+            digest,
+        )
         if checkpoint is None or not Path(checkpoint).exists():
             return _atomlearn.Trainer(*setup, uuid.uuid4().hex)
         trainer = _atomlearn.Trainer.from_bytes(Path(checkpoint).read_bytes())
@@ -276,5 +283,3 @@ def _replace(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
-
-

@@ -35,7 +35,7 @@ impl PrepSpec {
             StepSpec::Standard | StepSpec::Pca { .. } => Ok(Need::Scatter),
             StepSpec::Kernel(_) => Err(Error::param(
                 "prep",
-                &self.0[i],
+                self.0[i],
                 "a kernel map chooses landmarks among all samples and cannot be fitted in partitions; use unit, center, \
                  standard, pca, pca-uncentered or random, or train on a part of the data in memory",
             )),
