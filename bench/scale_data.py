@@ -2,9 +2,9 @@
 
     python bench/scale_data.py FOLDER [--samples 1000000] [--features 128] [--classes 10] [--shard 50000] [--seed 1]
 
-Every class is a cloud around a mean of its own, stretched along its own directions with falling variance; clouds overlap,
-so that many samples stay within the margins of a classifier. A shard depends on the seed and its number alone: the first
-100 000 samples are the same whatever --samples says.
+Every class is a cloud around a mean of its own, stretched along its own directions with falling variance; clouds
+overlap, so that many samples stay within the margins of a classifier. A shard depends on the seed and its number alone:
+the first 100 000 samples are the same whatever --samples says.
 """
 
 import argparse

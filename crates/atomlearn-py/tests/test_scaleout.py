@@ -11,12 +11,11 @@ from pathlib import Path
 
 import atomlearn
 import dask
+import dask.array
+import distributed
 import numpy as np
 import pytest
 from atomlearn import _atomlearn, scaleout
-
-distributed = pytest.importorskip("distributed")
-dask_array = pytest.importorskip("dask.array")
 
 # Small enough for a moment, large enough for pulls, several Newton rounds and uneven partitions.
 PARAMS = {"atoms_per_class": 4, "max_iter": 3, "tol": 0.0, "lambda2": 1e-3}
@@ -93,12 +92,12 @@ def test_estimators_agree_with_the_plain_ones(client, name):
     X, y = samples()
     params = PARAMS if name == "LCDLSVClassifier" else {}
     model = getattr(scaleout, name)(**params)
-    model.fit(dask_array.from_array(X, chunks=(400, 10)), dask_array.from_array(y, chunks=400), client=client)
+    model.fit(dask.array.from_array(X, chunks=(400, 10)), dask.array.from_array(y, chunks=400), client=client)
     plain = getattr(atomlearn, name)(**params).fit(X, y)
     scores, expected = model.decision_function(X), plain.decision_function(X)
     assert np.abs(scores - expected).max() < 1e-6 * np.abs(expected).max()
     assert (model.classes_ == plain.classes_).all() and model.classes_.dtype == plain.classes_.dtype
-    lazy = model.predict(dask_array.from_array(X, chunks=(400, 10)))
+    lazy = model.predict(dask.array.from_array(X, chunks=(400, 10)))
     assert (lazy.compute() == model.predict(X)).all()
 
 

@@ -239,8 +239,9 @@ def _ask(client: Client, source, request: bytes) -> bytes:
             workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
             answers = []
             for index in range(len(source.tasks)):
-                # A partition goes to the worker that remembers it, if that one is free.
-                home = [workers[index % len(workers)]] if workers else None
+                # A partition goes to the worker that remembers it, if that one is free; neighbours, whose answers are
+                # merged, go to the same.
+                home = [workers[index * len(workers) // len(source.tasks)]] if workers else None
                 options = {"workers": home, "allow_other_workers": bool(home), "retries": RETRIES}
                 answers.append(source.submit(client, index, state, **options))
             while len(answers) > 1:
