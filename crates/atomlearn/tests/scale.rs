@@ -56,14 +56,14 @@ impl Run {
                 trainer = Trainer::from_bytes(&trainer.to_bytes()?)?;
             }
             let mut merger = Merger::default();
-            for p in 0..self.partitions {
+            for (p, memo) in memos.iter_mut().enumerate() {
                 let (start, end) = (p * n / self.partitions, (p + 1) * n / self.partitions);
                 if !self.remember {
-                    memos[p] = Memo::default();
+                    *memo = Memo::default();
                 }
                 let labels = || Ok(self.labels[start..end].to_vec());
                 let part = Partition { index: p, x: self.x.subcols(start, end - start), labels: &labels };
-                let stats = part.answer(&request, &mut memos[p])?;
+                let stats = part.answer(&request, memo)?;
                 let stats = if self.through_bytes { PartialStats::from_bytes(&stats.to_bytes()?)? } else { stats };
                 merger.push(stats)?;
             }
