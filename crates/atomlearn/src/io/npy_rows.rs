@@ -7,6 +7,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// Values read at a time.
+const CHUNK: usize = 1 << 17;
+
 /// A stored array, one sample or label per row; only its header has been read.
 #[derive(Clone, Debug)]
 pub struct NpyRows {
@@ -61,14 +64,20 @@ impl NpyRows {
 
     /// Rows `start..start + count` as samples, features x samples.
     pub fn samples(&self, start: usize, count: usize) -> Result<Mat<f64>> {
-        let array = self.read(start, count)?;
-        if array.is_text() {
-            return Err(Error::format(&self.path, "the array holds text, not numbers"));
-        }
-        let values = array.numbers();
+        limits::check_dense(&self.path, "the rows", &[count, self.width])?;
         let mut samples = Mat::zeros(self.width, count);
-        for (column, row) in samples.col_iter_mut().zip(values.chunks_exact(self.width)) {
-            column.iter_mut().zip(row).for_each(|(target, value)| *target = *value);
+        // A little at a time: large buffers that come and go cost more than the reading itself.
+        let step = (CHUNK / self.width).max(1);
+        for from in (0..count).step_by(step) {
+            let rows = step.min(count - from);
+            let array = self.read(start + from, rows)?;
+            if array.is_text() {
+                return Err(Error::format(&self.path, "the array holds text, not numbers"));
+            }
+            let values = array.numbers();
+            for (column, row) in samples.subcols_mut(from, rows).col_iter_mut().zip(values.chunks_exact(self.width)) {
+                column.iter_mut().zip(row).for_each(|(target, value)| *target = *value);
+            }
         }
         Ok(samples)
     }
