@@ -7,6 +7,7 @@ mod data;
 mod failure;
 mod images;
 mod interrupt;
+mod out_of_core;
 mod photos;
 mod progress;
 mod settings;

@@ -9,6 +9,8 @@ mod experiments;
 mod good_use;
 #[path = "cli/images.rs"]
 mod images;
+#[path = "cli/out_of_core.rs"]
+mod out_of_core;
 #[path = "cli/serving.rs"]
 mod serving;
 

@@ -11,6 +11,7 @@ mod lab;
 mod methods;
 mod model;
 mod run;
+mod scale;
 
 /// As for the command line: training makes and drops many matrices of a few megabytes.
 #[global_allocator]
@@ -22,6 +23,9 @@ mod _atomlearn {
     #[pymodule_export]
     #[expect(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    /// How many answers of partitions are merged at a time.
+    #[pymodule_export]
+    const _FAN_IN: usize = atomlearn::scale::FAN_IN;
     #[pymodule_export]
     use super::fit::{CurrentModel, fit};
     #[pymodule_export]
@@ -32,4 +36,6 @@ mod _atomlearn {
     use super::methods::methods;
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::scale::{Trainer, answer, answer_piece, merge, piece_samples, plan, scale_methods};
 }

@@ -2,28 +2,57 @@
 
 use crate::{Error, Result};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
-/// Writes to a temporary file beside `path` and renames it: a reader never sees half of it, and a failure leaves
-/// what stood there before.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".atomlearn-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The umask still applies; without this the file would be readable by its owner alone.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+/// A file in the making: a temporary one beside `path` that takes its place when all is written. A reader never sees half
+/// of it, and a failure leaves what stood there before.
+pub struct AtomicFile {
+    path: PathBuf,
+    file: NamedTempFile,
+}
+
+impl AtomicFile {
+    /// Begins to write.
+    pub fn create(path: &Path) -> Result<Self> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".atomlearn-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // The umask still applies; without this the file would be readable by its owner alone.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        Ok(AtomicFile { path: path.into(), file: builder.tempfile_in(folder).map_err(Error::io(path))? })
     }
-    let mut file = builder.tempfile_in(folder).map_err(Error::io(path))?;
+
+    /// Puts the file in its place.
+    pub fn commit(self) -> Result<()> {
+        self.file.as_file().sync_all().map_err(Error::io(&self.path))?;
+        self.file.persist(&self.path).map_err(|e| Error::Io { path: self.path, source: e.error })?;
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes a whole file at once, through an [`AtomicFile`].
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
     file.write_all(bytes).map_err(Error::io(path))?;
-    file.as_file().sync_all().map_err(Error::io(path))?;
-    file.persist(path).map_err(|e| Error::Io { path: path.into(), source: e.error })?;
-    Ok(())
+    file.commit()
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod pca;
 pub mod prep;
 pub mod range;
 pub mod registry;
+pub mod scale;
 pub mod score;
 pub mod svm;
 pub mod synth;

@@ -195,6 +195,11 @@ impl Parts {
         Parts { classes, matrices }
     }
 
+    /// What nobody took.
+    pub(crate) fn into_rest(self) -> HashMap<String, Mat<f64>> {
+        self.matrices
+    }
+
     /// Takes a matrix of any shape.
     pub fn take(&mut self, name: &str) -> Result<Mat<f64>> {
         self.matrices.remove(name).ok_or_else(|| Error::Data(format!("the model has no part `{name}`")))

@@ -47,6 +47,22 @@ pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
     Ok(Pca { mean, basis, variances, total_variance })
 }
 
+/// The same from the scatter matrix of the `n` samples about their mean. Directions whose variance is lost in the rounding
+/// of the scatter do not count.
+pub fn pca_from_scatter(mean: Vec<f64>, scatter: MatRef<'_, f64>, n: f64, most: usize, stage: &str) -> Result<Pca> {
+    let m = scatter.nrows();
+    let divisor = (n - 1.0).max(1.0);
+    let (values, vectors) = sym_eig(scatter, stage)?;
+    let floor = m as f64 * f64::EPSILON * values[0];
+    let rank = values.iter().take(most).take_while(|&&v| v > floor).count();
+    let mut basis = vectors.subcols(0, rank).to_owned();
+    normalize_columns(basis.as_mut());
+    fix_signs(basis.as_mut());
+    let variances = values[..rank].iter().map(|v| v / divisor).collect();
+    let total_variance = (0..m).map(|i| scatter[(i, i)]).sum::<f64>() / divisor;
+    Ok(Pca { mean, basis, variances, total_variance })
+}
+
 /// Mean of the columns.
 pub fn mean(x: MatRef<'_, f64>) -> Vec<f64> {
     let n = x.ncols() as f64;

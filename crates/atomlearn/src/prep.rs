@@ -16,6 +16,9 @@ use std::fmt;
 use std::str::FromStr;
 
 mod back;
+mod moments;
+
+pub(crate) use moments::Need;
 
 /// How many principal directions to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,7 +177,6 @@ impl PrepSpec {
 
 impl StepSpec {
     fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Fitted> {
-        let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |i, _| values[i]);
         Ok(match *self {
             StepSpec::Unit => Fitted::Unit,
             StepSpec::Kernel(ref kernel) => Fitted::Kernel(KernelMap::fit(kernel, x, watch)?),
@@ -186,33 +188,50 @@ impl StepSpec {
                     (sum / x.ncols() as f64).sqrt()
                 };
                 let deviations: Vec<f64> = (0..x.nrows()).map(deviation).collect();
-                let constant = deviations.iter().filter(|&&d| d == 0.0).count();
-                if constant > 0 {
-                    watch.warn(&format!("{constant} features are constant; `standard` maps them to zero"));
-                }
-                let scales: Vec<f64> = deviations.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 0.0 }).collect();
-                Fitted::Affine { shift: Some(column(&means)), basis: None, scale: Some(column(&scales)) }
+                standardised(&means, &deviations, watch)
             }
             StepSpec::Pca { keep, centred } => {
-                let directions = fit_pca(x, keep, watch)?;
+                let directions = keep_directions(pca(x, keep.most(), "PCA")?, keep, watch)?;
                 let shift = centred.then(|| column(&directions.mean));
                 Fitted::Affine { shift, basis: Some(directions.basis), scale: None }
             }
-            StepSpec::Random { dim, seed } => {
-                let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                let mut basis = Mat::from_fn(x.nrows(), dim, |_, _| StandardNormal.sample(&mut rng));
-                normalize_columns(basis.as_mut());
-                Fitted::Affine { shift: None, basis: Some(basis), scale: None }
-            }
+            StepSpec::Random { dim, seed } => random_projection(x.nrows(), dim, seed),
         })
     }
 }
 
-fn fit_pca(x: MatRef<'_, f64>, keep: Keep, watch: &mut dyn Observer) -> Result<Pca> {
-    let mut directions = match keep {
-        Keep::Components(r) => pca(x, r, "PCA")?,
-        Keep::Percent(_) => pca(x, usize::MAX, "PCA")?,
-    };
+fn column(values: &[f64]) -> Mat<f64> {
+    Mat::from_fn(values.len(), 1, |i, _| values[i])
+}
+
+fn standardised(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> Fitted {
+    let constant = deviations.iter().filter(|&&d| d == 0.0).count();
+    if constant > 0 {
+        watch.warn(&format!("{constant} features are constant; `standard` maps them to zero"));
+    }
+    let scales: Vec<f64> = deviations.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 0.0 }).collect();
+    Fitted::Affine { shift: Some(column(means)), basis: None, scale: Some(column(&scales)) }
+}
+
+fn random_projection(n_features: usize, dim: usize, seed: u64) -> Fitted {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut basis = Mat::from_fn(n_features, dim, |_, _| StandardNormal.sample(&mut rng));
+    normalize_columns(basis.as_mut());
+    Fitted::Affine { shift: None, basis: Some(basis), scale: None }
+}
+
+impl Keep {
+    /// No more directions than this are kept.
+    fn most(self) -> usize {
+        match self {
+            Keep::Components(r) => r,
+            Keep::Percent(_) => usize::MAX,
+        }
+    }
+}
+
+/// Cuts the directions to those that are to be kept.
+fn keep_directions(mut directions: Pca, keep: Keep, watch: &mut dyn Observer) -> Result<Pca> {
     let found = directions.basis.ncols();
     match keep {
         Keep::Components(r) if found < r => {

@@ -74,21 +74,20 @@ fn three() -> (Dataset, Dataset) {
 
 fn cases() -> Vec<Case> {
     let (train, fresh) = three();
-    let case = |name: &str, train: Dataset, fresh: Option<Dataset>| Case { name: name.into(), prep: "none", train, fresh };
+    let case =
+        |name: &str, train: Dataset, fresh: Option<Dataset>| Case { name: name.into(), prep: "none", train, fresh };
     let edited = |data: &Dataset, edit: &dyn Fn(usize, usize, f64) -> f64| {
         dataset(&Mat::from_fn(data.n_features(), data.n_samples(), |i, j| edit(i, j, data.x()[(i, j)])), &[20; 3])
     };
     let both = |name: &str, edit: &dyn Fn(usize, usize, f64) -> f64| {
         case(name, edited(&train, edit), Some(edited(&fresh, edit)))
     };
-    let only_train = |name: &str, edit: &dyn Fn(usize, usize, f64) -> f64| {
-        case(name, edited(&train, edit), Some(fresh.clone()))
-    };
+    let only_train =
+        |name: &str, edit: &dyn Fn(usize, usize, f64) -> f64| case(name, edited(&train, edit), Some(fresh.clone()));
     let hopeless = |name: &str, edit: &dyn Fn(usize, usize, f64) -> f64| case(name, edited(&train, edit), None);
     let at = |i: usize, j: usize| train.x()[(i, j)];
-    let pick = |columns: &[usize], sizes: &[usize]| {
-        dataset(&Mat::from_fn(10, columns.len(), |i, j| at(i, columns[j])), sizes)
-    };
+    let pick =
+        |columns: &[usize], sizes: &[usize]| dataset(&Mat::from_fn(10, columns.len(), |i, j| at(i, columns[j])), sizes);
 
     let mut cases = vec![
         both("as it should be", &|_, _, v| v),

@@ -5,10 +5,13 @@ use crate::console::Console;
 use crate::data::{check_output, write_output};
 use crate::failure::Failure;
 use crate::images;
+use atomlearn::file::AtomicFile;
 use atomlearn::method::best_class;
+use atomlearn::scale::files::Plan;
 use atomlearn::{Error, Mat, Model};
 use atomlearn_features::FeatureMap;
 use serde_json::json;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -16,7 +19,8 @@ Examples:
   atomlearn predict faces.model new.mat -o labels.csv
   atomlearn predict faces.model new.csv --scores
   atomlearn predict scenes.model photo.jpg          if the model was trained on images
-  cat new.csv | atomlearn predict faces.model - | head";
+  cat new.csv | atomlearn predict faces.model - | head
+  atomlearn predict big.model shards/ --out-of-core -o labels.csv";
 
 /// Predict the class of every sample of DATA: CSV with a header
 #[derive(clap::Args)]
@@ -35,6 +39,9 @@ pub struct Args {
     /// Decision rule, for models that have several [default: the one chosen in training]
     #[arg(long, value_name = "NAME")]
     rule: Option<String>,
+    /// Read the samples part by part and write as they come; DATA is a .npy of any size or a folder of shards
+    #[arg(long)]
+    out_of_core: bool,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -46,6 +53,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let model = Model::load(&args.model)?;
     let rule = chosen_rule(&model, args.rule.as_deref())?;
+    if args.out_of_core {
+        return stream(args, &model, rule, console);
+    }
     let source = match feature_map(&model, &args.data)? {
         Some(map) => images::source(&map, &args.data, console)?,
         None => args.reading.read_for(&args.data, model.prep().n_features())?,
@@ -70,9 +80,55 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         let text = serde_json::to_string(&result).map_err(|e| Failure::failed(e.to_string()))? + "\n";
         return write_output(args.output.as_deref(), text.as_bytes(), console);
     }
-    let table = csv_table(&model, &labels, args.scores.then_some(&scores))
-        .map_err(|e| Failure::failed(format!("cannot write CSV: {e}")))?;
-    write_output(args.output.as_deref(), &table, console)
+    let mut table = Table::new(Vec::new(), &model, args.scores).map_err(not_written)?;
+    table.add(&model, &scores).map_err(not_written)?;
+    write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
+}
+
+/// Predicts part by part; memory holds one part at a time.
+fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(), Failure> {
+    if console.json {
+        return Err(Failure::usage("--out-of-core writes CSV as it goes; leave out --json"));
+    }
+    let plan = Plan::new(&args.data, &args.reading.options(), None, false)?;
+    match args.output.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(path) => {
+            let file = AtomicFile::create(path)?;
+            let file = write_parts(args, model, rule, &plan, BufWriter::new(file))?;
+            Ok(file.into_inner().map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?.commit()?)
+        }
+        None => write_parts(args, model, rule, &plan, Heedless(std::io::stdout().lock())).map(drop),
+    }
+}
+
+fn write_parts<W: Write>(args: &Args, model: &Model, rule: &str, plan: &Plan, out: W) -> Result<W, Failure> {
+    let mut table = Table::new(out, model, args.scores).map_err(not_written)?;
+    for piece in &plan.pieces {
+        let x = piece.samples()?;
+        let place = format!("{}, partition {}", args.data.display(), piece.index);
+        table.add(model, &scores_of(model, x.as_ref(), rule).map_err(|e| in_data(e, &place))?).map_err(not_written)?;
+    }
+    table.finish().map_err(not_written)
+}
+
+/// A reader that has gone away, as in `| head`, is no failure.
+struct Heedless<W>(W);
+
+impl<W: Write> Write for Heedless<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            outcome => outcome,
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush().or_else(|e| if e.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
+    }
+}
+
+fn not_written(error: csv::Error) -> Failure {
+    Failure::failed(format!("cannot write CSV: {error}"))
 }
 
 /// The map that images have to go through, if the data are images and the model was trained on such.
@@ -117,18 +173,37 @@ pub fn in_data(error: Error, name: &str) -> Error {
     }
 }
 
-/// Numbers in full precision: reading them back gives the same bits.
-fn csv_table(model: &Model, labels: &[&str], scores: Option<&Mat<f64>>) -> Result<Vec<u8>, csv::Error> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut head = vec!["sample".to_string(), "label".to_string()];
-    if scores.is_some() {
-        head.extend(model.classes().iter().map(|class| format!("score_{class}")));
+/// The table of results. Numbers are in full precision: reading them back gives the same bits.
+struct Table<W: Write> {
+    writer: csv::Writer<W>,
+    scores: bool,
+    samples: usize,
+}
+
+impl<W: Write> Table<W> {
+    fn new(out: W, model: &Model, scores: bool) -> Result<Self, csv::Error> {
+        let mut writer = csv::Writer::from_writer(out);
+        let mut head = vec!["sample".to_string(), "label".to_string()];
+        if scores {
+            head.extend(model.classes().iter().map(|class| format!("score_{class}")));
+        }
+        writer.write_record(&head)?;
+        Ok(Table { writer, scores, samples: 0 })
     }
-    writer.write_record(&head)?;
-    for (i, label) in labels.iter().enumerate() {
-        let mut row = vec![i.to_string(), label.to_string()];
-        row.extend(scores.into_iter().flat_map(|scores| scores.col(i).iter().map(|score| score.to_string())));
-        writer.write_record(&row)?;
+
+    fn add(&mut self, model: &Model, scores: &Mat<f64>) -> Result<(), csv::Error> {
+        for (best, column) in best_class(scores.as_ref()).into_iter().zip(scores.col_iter()) {
+            let mut row = vec![self.samples.to_string(), model.classes()[best].clone()];
+            if self.scores {
+                row.extend(column.iter().map(|score| score.to_string()));
+            }
+            self.writer.write_record(&row)?;
+            self.samples += 1;
+        }
+        Ok(())
     }
-    writer.into_inner().map_err(|e| csv::Error::from(e.into_error()))
+
+    fn finish(self) -> Result<W, csv::Error> {
+        self.writer.into_inner().map_err(|e| csv::Error::from(e.into_error()))
+    }
 }

@@ -5,6 +5,7 @@ use crate::console::Console;
 use crate::data::check_output;
 use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
+use crate::out_of_core::{Job, ScaleArgs};
 use crate::progress::{Checkpoint, TrainWatch};
 use crate::settings;
 use atomlearn::archive::Content;
@@ -26,6 +27,7 @@ Examples:
   atomlearn train faces.mat --params best.toml -o faces.model
   atomlearn train table.csv --y species --method linear-svm -o species.model
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
+  atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model
 
 Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
 
@@ -50,7 +52,7 @@ pub struct Args {
     /// Model file to write
     #[arg(long, short, value_name = "MODEL")]
     output: PathBuf,
-    /// Also write the model after every iteration to this file
+    /// Also write the model after every iteration to this file; with --out-of-core, the state after every pass
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face,
@@ -60,6 +62,8 @@ pub struct Args {
     /// DATA is a folder of images: take them through this map, which `features --save-map` wrote, and keep it in the model
     #[arg(long, value_name = "FILE", conflicts_with = "features")]
     map: Option<PathBuf>,
+    #[command(flatten)]
+    scale: ScaleArgs,
     #[command(flatten)]
     reading: DataArgs,
     #[command(flatten)]
@@ -78,6 +82,18 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     for path in [Some(&args.output), args.checkpoint.as_ref()].into_iter().flatten() {
         check_output(path)?;
+    }
+    if args.scale.out_of_core {
+        let job = Job {
+            data: &args.data,
+            options: args.reading.options(),
+            method: method.key,
+            params,
+            prep,
+            output: &args.output,
+            checkpoint: args.checkpoint.as_ref(),
+        };
+        return args.scale.run(job, console);
     }
     let (data, features) = read(args, console)?;
     let (places, part) = training_part(&data);

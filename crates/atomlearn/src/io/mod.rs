@@ -13,6 +13,7 @@ mod limits;
 mod mat5;
 mod mat73;
 mod npy;
+mod npy_rows;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod pictures;
@@ -21,6 +22,7 @@ mod write;
 mod zip;
 
 pub use digits::digits;
+pub use npy_rows::NpyRows;
 pub use write::write;
 
 use crate::{Error, Result};

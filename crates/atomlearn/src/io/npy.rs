@@ -43,7 +43,7 @@ impl<'a> Npz<'a> {
         let (mut members, mut variables) = (Vec::new(), Vec::new());
         for member in zip::members(path, bytes)? {
             let Some(name) = member.name.strip_suffix(".npy") else { continue };
-            let header = Header::parse(path, name, &member.start(path, MAX_HEADER as u64 + 12)?)?;
+            let header = Header::parse(path, name, &member.start(path, Header::LONGEST)?)?;
             variables.push(header.variable(name));
             members.push(member);
         }
@@ -93,41 +93,9 @@ pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Array> {
     let header = Header::parse(path, name, bytes)?;
     let short = || Error::format(path, format!("{name} ends too early; the file is incomplete, copy or save it again"));
     let count = limits::check_dense(path, name, &header.shape)?;
-    let size = match header.element {
-        Element::Number(number) => number.size(),
-        Element::Unicode(size) | Element::Bytes(size) => size,
-        Element::Other => {
-            let why =
-                format!("{name}: elements of type {} cannot be used; convert to numbers or plain text", header.descr);
-            return Err(Error::format(path, why));
-        }
-    };
-    let length = count.checked_mul(size).ok_or_else(short)?;
+    let length = count.checked_mul(header.element_size(path, name)?).ok_or_else(short)?;
     let data = bytes.get(header.data..).and_then(|data| data.get(..length)).ok_or_else(short)?;
-    Ok(match header.element {
-        Element::Number(number) => {
-            let layout = (number, header.big_endian);
-            Array::packed(path, name, header.shape, data.to_vec(), layout, !header.fortran)?
-        }
-        // Text of no width has no bytes to bound the count by.
-        Element::Other | Element::Unicode(0) | Element::Bytes(0) => {
-            return Err(Error::format(path, format!("{name} holds only empty text")));
-        }
-        Element::Unicode(_) => {
-            let letter = |code: &[u8]| {
-                let code = [code[0], code[1], code[2], code[3]];
-                let code = if header.big_endian { u32::from_be_bytes(code) } else { u32::from_le_bytes(code) };
-                char::from_u32(code).unwrap_or('\u{fffd}')
-            };
-            let text =
-                |item: &[u8]| item.chunks_exact(4).map(letter).collect::<String>().trim_end_matches('\0').to_string();
-            Array { shape: header.shape, ..Array::text(data.chunks_exact(size).map(text).collect()) }
-        }
-        Element::Bytes(_) => {
-            let text = |item: &[u8]| String::from_utf8_lossy(item).trim_end_matches('\0').to_string();
-            Array { shape: header.shape, ..Array::text(data.chunks_exact(size).map(text).collect()) }
-        }
-    })
+    header.array(path, name, header.shape.clone(), data.to_vec())
 }
 
 /// What an element is; text with its width in bytes.
@@ -140,18 +108,21 @@ enum Element {
     Other,
 }
 
-struct Header {
+pub(super) struct Header {
     descr: String,
     element: Element,
     big_endian: bool,
-    fortran: bool,
-    shape: Vec<usize>,
+    pub(super) fortran: bool,
+    pub(super) shape: Vec<usize>,
     /// Where the elements start.
-    data: usize,
+    pub(super) data: usize,
 }
 
 impl Header {
-    fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Self> {
+    /// No header ends later than this.
+    pub(super) const LONGEST: u64 = MAX_HEADER as u64 + 12;
+
+    pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Self> {
         let bad = |why: &str| Error::format(path, format!("{name}: {why}; write it again with numpy.save"));
         if bytes.len() < 10 || !bytes.starts_with(MAGIC) {
             return Err(bad("not a NumPy array, or cut short"));
@@ -169,6 +140,47 @@ impl Header {
         let (descr, fortran, shape) = dictionary(text).ok_or_else(|| bad("its header cannot be understood"))?;
         let (element, big_endian) = element_type(&descr).unwrap_or((Element::Other, false));
         Ok(Header { descr, element, big_endian, fortran, shape, data: start + length })
+    }
+
+    /// Bytes per element; an error where elements cannot be read.
+    pub(super) fn element_size(&self, path: &Path, name: &str) -> Result<usize> {
+        match self.element {
+            Element::Number(number) => Ok(number.size()),
+            // Text of no width has no bytes to bound the count by.
+            Element::Unicode(0) | Element::Bytes(0) => {
+                Err(Error::format(path, format!("{name} holds only empty text")))
+            }
+            Element::Unicode(size) | Element::Bytes(size) => Ok(size),
+            Element::Other => {
+                let why =
+                    format!("{name}: elements of type {} cannot be used; convert to numbers or plain text", self.descr);
+                Err(Error::format(path, why))
+            }
+        }
+    }
+
+    /// An array of this kind with the shape and the elements given.
+    pub(super) fn array(&self, path: &Path, name: &str, shape: Vec<usize>, data: Vec<u8>) -> Result<Array> {
+        let text = |strings: Vec<String>| Array { shape: shape.clone(), ..Array::text(strings) };
+        Ok(match self.element {
+            Element::Number(number) => {
+                return Array::packed(path, name, shape, data, (number, self.big_endian), !self.fortran);
+            }
+            Element::Unicode(size) => {
+                let letter = |code: &[u8]| {
+                    let code = [code[0], code[1], code[2], code[3]];
+                    let code = if self.big_endian { u32::from_be_bytes(code) } else { u32::from_le_bytes(code) };
+                    char::from_u32(code).unwrap_or('\u{fffd}')
+                };
+                let word = |item: &[u8]| item.chunks_exact(4).map(letter).collect::<String>();
+                text(data.chunks_exact(size.max(4)).map(|item| word(item).trim_end_matches('\0').to_string()).collect())
+            }
+            Element::Bytes(size) => {
+                let word = |item: &[u8]| String::from_utf8_lossy(item).trim_end_matches('\0').to_string();
+                text(data.chunks_exact(size.max(1)).map(word).collect())
+            }
+            Element::Other => return self.element_size(path, name).map(|_| text(Vec::new())),
+        })
     }
 
     fn variable(&self, name: &str) -> Variable {

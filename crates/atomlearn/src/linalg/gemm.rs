@@ -59,8 +59,14 @@ fn lower_gram(product: MatMut<'_, f64>, a: MatRef<'_, f64>) {
     rayon::join(corner, diagonal);
 }
 
+/// Adds `a a^T` to the lower triangle of `target`.
+pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, a: MatRef<'_, f64>) {
+    let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+    triangular_matmul(target, lower, Accum::Add, a, full, a.transpose(), full, 1.0, Par::Seq);
+}
+
 /// Copies the lower triangle into the upper one, in tiles that stay in cache.
-fn mirror(product: &mut Mat<f64>) {
+pub(crate) fn mirror(product: &mut Mat<f64>) {
     const TILE: usize = 32;
     let n = product.nrows();
     for j0 in (0..n).step_by(TILE) {

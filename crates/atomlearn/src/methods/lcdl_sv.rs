@@ -300,11 +300,28 @@ impl LcdlSv {
         scores: &Mat<f64>,
         targets: &[usize],
     ) -> Result<(Mat<f64>, MappedCodes)> {
-        let CodeBasis { q, r, map } = basis;
-        let mut codes = MappedCodes::new(map, samples);
-        let strength = 2.0 * self.lambda2 * self.theta;
-        if strength == 0.0 || svm.weights.norm_max() == 0.0 {
-            return Ok((q, codes));
+        let pull = self.pull(space, &basis, svm)?;
+        let mut codes = MappedCodes::new(basis.map, samples);
+        if let Some(Pull { u, g, coupling }) = pull {
+            let strength = self.strength();
+            let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets };
+            let base = mul(u.transpose(), codes.y.as_ref());
+            let w = margins.weights(base.as_ref(), scores.as_ref(), self.active_set);
+            codes.pull(Scale(strength) * g, w);
+        }
+        Ok((basis.q, codes))
+    }
+
+    /// `a`, the strength of the pull.
+    fn strength(&self) -> f64 {
+        2.0 * self.lambda2 * self.theta
+    }
+
+    /// The classifiers as the code step sees them; `None` where they do not pull.
+    fn pull(&self, space: &Subspace, basis: &CodeBasis, svm: &Svm) -> Result<Option<Pull>> {
+        let CodeBasis { q, r, .. } = basis;
+        if self.strength() == 0.0 || svm.weights.norm_max() == 0.0 {
+            return Ok(None);
         }
         let u = mul(q.transpose(), svm.weights.as_ref());
         let g = if self.atom_norm == AtomNorm::None {
@@ -318,18 +335,24 @@ impl LcdlSv {
             upper_mul(r.as_ref(), b.solve(mul(r.transpose(), u.as_ref()).as_ref()).as_ref())
         };
         let coupling = mul(u.transpose(), g.as_ref());
-        let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets };
-        let base = mul(u.transpose(), codes.y.as_ref());
-        let w = margins.weights(base.as_ref(), scores.as_ref(), self.active_set);
-        codes.pull(Scale(strength) * g, w);
-        Ok((q, codes))
+        Ok(Some(Pull { u, g, coupling }))
     }
 
     /// Rescales atoms by `atom_norm`, and code rows by the inverse, so that `D Z` stays.
     fn constrain(&self, step: LeastSquares) -> Codes {
         let LeastSquares { dictionary, codes: y, code_gram: gram, residual } = step;
+        match self.rescale(&dictionary) {
+            None => Codes { q: dictionary.q.clone(), y, gram, residual, dictionary },
+            Some(Rescaled { code_q, code_r, dictionary }) => {
+                let y = mul(code_r.as_ref(), y.as_ref());
+                Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary }
+            }
+        }
+    }
+
+    fn rescale(&self, dictionary: &Subspace) -> Option<Rescaled> {
         if self.atom_norm == AtomNorm::None {
-            return Codes { q: dictionary.q.clone(), y, gram, residual, dictionary };
+            return None;
         }
         let lengths = column_norms(dictionary.dictionary().as_ref());
         let scales: Vec<f64> = lengths
@@ -346,9 +369,7 @@ impl LcdlSv {
         };
         let (code_q, code_r) = scaled(1);
         let (q, r) = scaled(-1);
-        let y = mul(code_r.as_ref(), y.as_ref());
-        let dictionary = Subspace { e_t: mul(r.as_ref(), dictionary.e_t.as_ref()), q };
-        Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary }
+        Some(Rescaled { code_q, code_r, dictionary: Subspace { e_t: mul(r.as_ref(), dictionary.e_t.as_ref()), q } })
     }
 
     /// The SVM on the codes `Z = q y`, and its `U^T z`. Warm starts stay in the span of the codes by construction.
@@ -395,20 +416,16 @@ impl LcdlSv {
     ) -> Result<LcdlSvModel> {
         let targets = train.targets();
         let never_fitted = model.svm.weights.norm_max() == 0.0;
-        let refit = never_fitted || self.refit_svm.unwrap_or_else(|| {
-            let scores = mul(model.folded.as_ref(), train.x());
-            let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
-            let lagging = on_test < on_fitted - LAGGING;
-            if lagging {
-                watch.warn(&format!(
-                    "LCDL-SV: the dictionary moved away from its SVM in the last iteration (training accuracy {:.1} % on \
-                     training codes, {:.1} % on test codes); the SVM is refitted (set refit_svm to silence this)",
-                    100.0 * on_fitted,
-                    100.0 * on_test,
-                ));
-            }
-            lagging
-        });
+        let refit = never_fitted
+            || self.refit_svm.unwrap_or_else(|| {
+                let scores = mul(model.folded.as_ref(), train.x());
+                let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
+                let lagging = on_test < on_fitted - LAGGING;
+                if lagging {
+                    watch.warn(&lagging_warning(on_fitted, on_test));
+                }
+                lagging
+            });
         model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
         if refit {
             model.svm = self.fit_to_test_codes(model.coder.map(), train, near)?;
@@ -452,6 +469,15 @@ impl LcdlSv {
     }
 }
 
+fn lagging_warning(on_fitted: f64, on_test: f64) -> String {
+    format!(
+        "LCDL-SV: the dictionary moved away from its SVM in the last iteration (training accuracy {:.1} % on training \
+         codes, {:.1} % on test codes); the SVM is refitted (set refit_svm to silence this)",
+        100.0 * on_fitted,
+        100.0 * on_test,
+    )
+}
+
 /// Scores of the fused rule: residual score plus `eta2` times SVM score.
 fn fuse(residual: &Mat<f64>, svm: &Mat<f64>, eta2: f64) -> Mat<f64> {
     residual + Scale(eta2) * svm
@@ -474,6 +500,20 @@ struct Codes {
     y: Mat<f64>,
     gram: Mat<f64>,
     residual: f64,
+    dictionary: Subspace,
+}
+
+/// The classifiers in the coordinates of the codes: `U`, `G = A^-1 U` and `M = U^T G`.
+struct Pull {
+    u: Mat<f64>,
+    g: Mat<f64>,
+    coupling: Mat<f64>,
+}
+
+/// A dictionary of rescaled atoms; codes `q y` become `code_q (code_r y)`.
+struct Rescaled {
+    code_q: Mat<f64>,
+    code_r: Mat<f64>,
     dictionary: Subspace,
 }
 
@@ -563,5 +603,6 @@ impl Classifier for LcdlSvModel {
     }
 }
 
+pub(crate) mod partitioned;
 #[cfg(test)]
 mod tests;

@@ -76,6 +76,11 @@ impl Svgdl {
         Ok(SvgdlModel { classes, dictionary, svm, bias, map, folded })
     }
 
+    /// `a`, the strength of the pull.
+    fn strength(&self) -> f64 {
+        2.0 * self.lambda2 * self.theta
+    }
+
     /// The model in all features again.
     fn lifted(&self, train: &Dataset, reduced: Option<&Reduced>, d: &Mat<f64>, svm: &Svm) -> Result<SvgdlModel> {
         let dictionary = reduced.map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d.as_ref()));
@@ -88,7 +93,7 @@ impl Svgdl {
         (0..d.ncols()).for_each(|k| system[(k, k)] += self.lambda1);
         let p = Spd::new(system, "SVGDL codes")?;
         let mut z = p.solve(mul(d.transpose(), train.x()).as_ref());
-        let strength = 2.0 * self.lambda2 * self.theta;
+        let strength = self.strength();
         if strength == 0.0 || svm.weights.norm_max() == 0.0 {
             return Ok(z);
         }
@@ -105,9 +110,13 @@ impl Svgdl {
     /// The terms of the objective; `fit` is `|X - D Z|_F^2`.
     fn terms(&self, fit: f64, z: MatRef<'_, f64>, svm: &Svm, targets: &[usize]) -> [(&'static str, f64); 4] {
         let (norms, losses) = svm.objective_terms(svm.scores(z).as_ref(), targets);
+        self.weighted_terms(fit, frobenius(z).powi(2), norms, losses)
+    }
+
+    fn weighted_terms(&self, fit: f64, codes: f64, norms: f64, losses: f64) -> [(&'static str, f64); 4] {
         [
             ("reconstruction", fit),
-            ("codes", self.lambda1 * frobenius(z).powi(2)),
+            ("codes", self.lambda1 * codes),
             ("svm_norm", 2.0 * self.lambda2 * norms),
             ("svm_loss", 2.0 * self.lambda2 * self.theta * losses),
         ]
@@ -195,6 +204,8 @@ impl Classifier for SvgdlModel {
         Ok(graph.linear(x, self.folded.weights.as_ref(), &self.folded.bias))
     }
 }
+
+pub(crate) mod partitioned;
 
 #[cfg(test)]
 mod tests {

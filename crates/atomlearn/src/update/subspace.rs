@@ -13,10 +13,14 @@ use faer::{Mat, MatRef};
 const START_RANK: f64 = 3e-5;
 /// Singular values of the samples below this fraction of the largest do not count towards theirs.
 const SAMPLE_RANK: f64 = 1e-7;
+/// The same for eigenvalues of `X X^T`.
+const OUTER_RANK: f64 = 1e-13;
 /// Samples whose Gram matrix is conditioned better than this have full rank beyond doubt.
 const SURE_CONDITION: f64 = 1e10;
 /// Eigenvalues of `Y Y^T` below this fraction of the largest are cut when it is singular after all.
 const CODE_RANK: f64 = 1e-12;
+
+const START_STAGE: &str = "rank of the starting dictionary";
 
 /// A dictionary `D = E Q^T`.
 #[derive(Clone, Debug)]
@@ -65,13 +69,36 @@ pub struct LeastSquares {
     pub residual: f64,
 }
 
+/// [`least_squares`] from sums over the samples.
+pub struct Refit {
+    /// The new dictionary.
+    pub dictionary: Subspace,
+    /// `|X - E Y|^2`.
+    pub residual: f64,
+    /// Codes had to be cut: those that are left are `kept^T Y`.
+    pub kept: Option<Mat<f64>>,
+}
+
 impl Subspace {
     /// Splits a starting dictionary; directions outside the range of the samples `x` are dropped.
     pub fn new(d: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Result<Self> {
-        let stage = "rank of the starting dictionary";
-        let mut q = row_space(d, stage)?;
-        if !surely_full_rank(x) {
-            let range = orthonormal_range(x, SAMPLE_RANK, stage)?;
+        let small = if x.nrows() <= x.ncols() { outer_gram(x) } else { gram(x) };
+        Self::within(d, small, || orthonormal_range(x, SAMPLE_RANK, START_STAGE))
+    }
+
+    /// The same from `X X^T`, whose rounding hides more of the smallest directions than the samples' own.
+    pub fn from_outer(d: MatRef<'_, f64>, outer: &Mat<f64>) -> Result<Self> {
+        Self::within(d, outer.clone(), || {
+            let (values, vectors) = sym_eig(outer.as_ref(), START_STAGE)?;
+            let rank = values.iter().take_while(|&&v| v > OUTER_RANK * values[0] && v > 0.0).count();
+            Ok(vectors.subcols(0, rank).to_owned())
+        })
+    }
+
+    fn within(d: MatRef<'_, f64>, small_gram: Mat<f64>, range: impl FnOnce() -> Result<Mat<f64>>) -> Result<Self> {
+        let mut q = row_space(d, START_STAGE)?;
+        if !surely_full_rank(small_gram) {
+            let range = range()?;
             if range.ncols() < q.ncols() {
                 q = qr(mul(d.transpose(), range.as_ref()).as_ref()).0;
             }
@@ -141,8 +168,7 @@ fn row_space(d: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
 }
 
 /// A cheap look at the smaller Gram matrix of the samples; only where it is in doubt is their rank worth an SVD.
-fn surely_full_rank(x: MatRef<'_, f64>) -> bool {
-    let small = if x.nrows() <= x.ncols() { outer_gram(x) } else { gram(x) };
+fn surely_full_rank(small: Mat<f64>) -> bool {
     let norm = norm1(small.as_ref());
     Spd::new(small, "rank of the samples").is_ok_and(|factor| factor.condition(norm) < SURE_CONDITION)
 }
@@ -159,21 +185,51 @@ pub fn least_squares(
 ) -> Result<LeastSquares> {
     let code_gram = outer_gram(codes.y.as_ref());
     let Ok(factor) = Spd::new(code_gram.clone(), stage) else {
-        let (values, vectors) = sym_eig(code_gram.as_ref(), stage)?;
-        let rank = values.iter().take_while(|&&v| v > CODE_RANK * values[0] && v > 0.0).count();
-        if rank == 0 || rank == values.len() {
-            return Err(crate::Error::numeric(stage, "all codes are zero"));
-        }
-        watch.warn(&format!("{stage}: codes have rank {rank} instead of {}, the rest was cut", values.len()));
-        let kept = vectors.subcols(0, rank);
-        return least_squares(samples, mul(q.as_ref(), kept), codes.cut(kept), stage, watch);
+        let kept = kept_directions(&code_gram, stage, watch)?;
+        return least_squares(samples, mul(q.as_ref(), kept.as_ref()), codes.cut(kept.as_ref()), stage, watch);
     };
     let cross = codes.times_samples(samples);
-    let e_t = factor.solve(cross.as_ref());
-    // |X - EY|^2 = |X|^2 - <E, X Y^T>, because E Y Y^T = X Y^T.
-    let explained: f64 = e_t.col_iter().zip(cross.col_iter()).map(|(a, b)| a.transpose() * b).sum();
-    let residual = (samples.x.squared_norm_l2() - explained).max(0.0);
+    let (e_t, residual) = best_fit(&factor, &cross, samples.x.squared_norm_l2());
     Ok(LeastSquares { dictionary: Subspace { e_t, q }, codes: codes.y, code_gram, residual })
+}
+
+/// The same from `Y Y^T`, `Y X^T` and `|X|^2`.
+pub fn least_squares_from_sums(
+    q: &Mat<f64>,
+    code_gram: &Mat<f64>,
+    cross: &Mat<f64>,
+    energy: f64,
+    stage: &str,
+    watch: &mut dyn Observer,
+) -> Result<Refit> {
+    if let Ok(factor) = Spd::new(code_gram.clone(), stage) {
+        let (e_t, residual) = best_fit(&factor, cross, energy);
+        return Ok(Refit { dictionary: Subspace { e_t, q: q.clone() }, residual, kept: None });
+    }
+    let kept = kept_directions(code_gram, stage, watch)?;
+    let into = |a: &Mat<f64>| mul(kept.transpose(), a.as_ref());
+    let factor = Spd::new(mul(into(code_gram).as_ref(), kept.as_ref()), stage)?;
+    let (e_t, residual) = best_fit(&factor, &into(cross), energy);
+    let dictionary = Subspace { e_t, q: mul(q.as_ref(), kept.as_ref()) };
+    Ok(Refit { dictionary, residual, kept: Some(kept) })
+}
+
+/// The directions of the codes that rounding has left, told to the observer.
+fn kept_directions(code_gram: &Mat<f64>, stage: &str, watch: &mut dyn Observer) -> Result<Mat<f64>> {
+    let (values, vectors) = sym_eig(code_gram.as_ref(), stage)?;
+    let rank = values.iter().take_while(|&&v| v > CODE_RANK * values[0] && v > 0.0).count();
+    if rank == 0 || rank == values.len() {
+        return Err(crate::Error::numeric(stage, "all codes are zero"));
+    }
+    watch.warn(&format!("{stage}: codes have rank {rank} instead of {}, the rest was cut", values.len()));
+    Ok(vectors.subcols(0, rank).to_owned())
+}
+
+/// `E^T = (Y Y^T)^-1 Y X^T` and `|X - EY|^2 = |X|^2 - <E, X Y^T>`, because `E Y Y^T = X Y^T`.
+fn best_fit(factor: &Spd, cross: &Mat<f64>, energy: f64) -> (Mat<f64>, f64) {
+    let e_t = factor.solve(cross.as_ref());
+    let explained: f64 = e_t.col_iter().zip(cross.col_iter()).map(|(a, b)| a.transpose() * b).sum();
+    (e_t, (energy - explained).max(0.0))
 }
 
 #[cfg(test)]

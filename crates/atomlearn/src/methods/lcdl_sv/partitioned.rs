@@ -1,0 +1,349 @@
+//! LCDL-SV from sums over partitions, see [`crate::scale`].
+//!
+//! The codes of an iteration are `Y = T s` with `s = (x, w)`: the sample and the pull of the classifiers on it. So all that
+//! the dictionary step needs, `Y Y^T` and `Y X^T`, follows from `X X^T`, which is summed once, and from `W X^T` and
+//! `W W^T`, which are small. The first round of an iteration sums those two and, at the same time, evaluates the
+//! SVM where the last iteration left it; the SVM depends on the codes, not on the new dictionary. Further rounds
+//! are Newton steps of the SVM. The first iteration has no pull, and the SVM starts from known sums.
+
+use super::{AtomNorm, LAGGING, LcdlSv, Pull, Rescaled, USUAL_ATOMS, lagging_warning};
+use crate::coding::ridge::ridge_map;
+use crate::graph::AtomGraph;
+use crate::linalg::{gram, mul, qr, relative_change};
+use crate::method::sizes_row;
+use crate::params::AtomCount;
+use crate::scale::{
+    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, class_pca_mean,
+};
+use crate::svm::Svm;
+use crate::update::subspace::{Subspace, least_squares_from_sums};
+use crate::{Blocks, Error, Observer, Result, Step, init};
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+
+const STAGE: &str = "LCDL-SV dictionary step";
+
+/// What is asked next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// Sums of the codes, and the SVM where it stands.
+    Codes,
+    /// The SVM of an iteration.
+    Svm,
+    /// Does the SVM still fit the last dictionary?
+    Check,
+    /// The SVM on test codes.
+    Refit,
+}
+
+/// Training between two rounds.
+pub(crate) struct Rounds {
+    params: LcdlSv,
+    blocks: Blocks,
+    phase: Phase,
+    iter: usize,
+    ridge: Option<f64>,
+    d: Mat<f64>,
+    space: Subspace,
+    svm: Svm,
+    /// Coordinates of the codes: `Z = code_q Y`.
+    code_q: Mat<f64>,
+    coding: Coding,
+    /// Residual, graph term and change of the iteration.
+    progress: [f64; 3],
+}
+
+impl Rounds {
+    /// The start of training, up to the first question; `scatters` are those of the classes about their means.
+    pub(crate) fn begin(
+        params: LcdlSv,
+        moments: &Moments,
+        scatters: &[Mat<f64>],
+        watch: &mut dyn Observer,
+    ) -> Result<Self> {
+        let wanted: Vec<usize> = match params.atoms_per_class {
+            AtomCount::Each(wanted) => vec![wanted; moments.counts.len()],
+            AtomCount::Auto => moments.counts.iter().map(|&n| (n as usize).min(USUAL_ATOMS)).collect(),
+            AtomCount::All => {
+                return Err(Error::param(
+                    "atoms_per_class",
+                    "all",
+                    "the training samples themselves cannot be the atoms in partitioned training; give a number",
+                ));
+            }
+        };
+        if params.svm_solver != super::Solver::Newton {
+            return Err(Error::param(
+                "svm_solver",
+                "lbfgs",
+                "partitioned training has the exact solver only; use newton",
+            ));
+        }
+        let (mut d, blocks) = class_pca_mean(moments, scatters, &wanted, watch)?;
+        if d.ncols() == 0 {
+            return Err(Error::Data(
+                "every training sample is zero: there is nothing to learn a dictionary from".into(),
+            ));
+        }
+        if let Some(seed) = params.sign_seed {
+            init::flip_signs(&mut d, seed);
+        }
+        let space = Subspace::from_outer(d.as_ref(), &moments.outer)?;
+        let svm = Svm::zero(d.ncols(), moments.counts.len());
+        let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
+        let mut rounds = Rounds {
+            ridge: params.laplacian_ridge,
+            code_q: space.q.clone(),
+            params,
+            blocks,
+            phase: Phase::Svm,
+            iter: 0,
+            d,
+            space,
+            svm,
+            coding,
+            progress: [0.0; 3],
+        };
+        watch_step(watch, &Step::start(rounds.params.max_iter));
+        if rounds.params.max_iter == 0 {
+            rounds.begin_refit(moments)?;
+        } else {
+            rounds.begin_iteration(moments, watch)?;
+        }
+        Ok(rounds)
+    }
+
+    /// What to ask.
+    pub(crate) fn ask(&self, moments: &Moments) -> Result<Ask> {
+        if self.phase == Phase::Check {
+            return self.ask_check();
+        }
+        // Rescaled atoms change the coordinates once the code sums are known; then the SVM has to wait for them.
+        let waits = self.phase == Phase::Codes && self.params.atom_norm != AtomNorm::None;
+        Ok(self.coding.ask(moments, self.phase == Phase::Codes, !waits))
+    }
+
+    fn ask_check(&self) -> Result<Ask> {
+        let with_bias = |map: Mat<f64>| {
+            let n = map.ncols();
+            Mat::from_fn(map.nrows(), n + 1, |c, j| if j < n { map[(c, j)] } else { self.svm.bias[c] })
+        };
+        let fitted = with_bias(mul(self.in_codes().weights.transpose(), self.coding.transform.as_ref()));
+        let test = with_bias(mul(self.svm.weights.transpose(), self.coder()?.as_ref()));
+        Ok(Ask::Check(CheckAsk { chain: self.coding.chain_in_use(), fitted, test }))
+    }
+
+    /// Takes the answer. The parts of the model, once it is finished.
+    pub(crate) fn absorb(
+        &mut self,
+        stats: &mut PartialStats,
+        moments: &Moments,
+        watch: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
+        let solved = match self.phase {
+            Phase::Codes => {
+                let sums = CodeSums::with_pull(stats, moments)?;
+                self.phase = Phase::Svm;
+                self.dictionary_step(&sums, moments, watch)? && self.coding.absorb(stats, moments)?
+            }
+            Phase::Svm | Phase::Refit => self.coding.absorb(stats, moments)?,
+            Phase::Check => {
+                let right = stats.take("right", 1, 2)?;
+                let [on_fitted, on_test] = [0, 1].map(|j| right[(0, j)] / moments.n_samples());
+                if on_test >= on_fitted - LAGGING {
+                    return Ok(Some(self.parts()));
+                }
+                watch.warn(&lagging_warning(on_fitted, on_test));
+                self.begin_refit(moments)?;
+                false
+            }
+        };
+        if !solved {
+            return Ok(None);
+        }
+        let (svm, losses) = self.coding.newton.solution();
+        self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
+        if self.phase == Phase::Refit { Ok(Some(self.parts())) } else { self.end_iteration(losses, moments, watch) }
+    }
+
+    /// Graph and codes of the next iteration; without a pull the dictionary step follows at once.
+    fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
+        self.iter += 1;
+        let atom_gram = gram(self.d.as_ref());
+        let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.params.knn, self.params.affinity);
+        let a = self.params.code_matrix(atom_gram, &graph, &mut self.ridge, watch)?;
+        let basis = self.space.code_basis(&a);
+        let Some(Pull { u, g, coupling }) = self.params.pull(&self.space, &basis, &self.svm)? else {
+            self.code_q = basis.q;
+            self.coding.set_plain(basis.map, self.iter);
+            let sums = CodeSums::plain(moments);
+            self.dictionary_step(&sums, moments, watch)?;
+            self.coding.newton = if self.svm.weights.norm_max() == 0.0 {
+                sums.first_step(&self.coding.transform, moments, self.tau())?
+            } else {
+                self.warm_start()
+            };
+            self.phase = Phase::Svm;
+            return Ok(());
+        };
+        let base = mul(u.transpose(), basis.map.as_ref());
+        let last = self.in_codes();
+        self.coding.set_pulled(&basis.map, NextPull { base, coupling, directions: g }, &last);
+        self.code_q = basis.q;
+        self.coding.newton = self.warm_start();
+        self.phase = Phase::Codes;
+        Ok(())
+    }
+
+    fn tau(&self) -> f64 {
+        1.0 / self.params.theta
+    }
+
+    /// The last SVM in the coordinates of the present codes.
+    fn in_codes(&self) -> Svm {
+        Svm { weights: mul(self.code_q.transpose(), self.svm.weights.as_ref()), bias: self.svm.bias.clone() }
+    }
+
+    /// A start that stays in the span of the codes by construction.
+    fn warm_start(&self) -> Newton {
+        Newton::from_svm(&self.in_codes(), self.tau())
+    }
+
+    /// The new dictionary. False if the coordinates of the codes had to change.
+    fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<bool> {
+        let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
+        let energy: f64 = (0..moments.n_features()).map(|i| moments.outer[(i, i)]).sum();
+        let step = least_squares_from_sums(&self.code_q, &code_gram, &cross, energy, STAGE, watch)?;
+        let mut same = true;
+        if let Some(kept) = &step.kept {
+            self.coding.transform = mul(kept.transpose(), self.coding.transform.as_ref());
+            same = false;
+        }
+        let mut space = step.dictionary;
+        self.code_q = space.q.clone();
+        if let Some(Rescaled { code_q, code_r, dictionary }) = self.params.rescale(&space) {
+            self.coding.transform = mul(code_r.as_ref(), self.coding.transform.as_ref());
+            (self.code_q, space, same) = (code_q, dictionary, false);
+        }
+        if !same {
+            self.coding.newton = self.warm_start();
+        }
+        let (code_gram, _) = sums.of_codes(&self.coding.transform, moments);
+        // The graph of the dictionary that made these codes.
+        let graph = AtomGraph::new(self.d.as_ref(), self.params.knn, self.params.affinity);
+        let graph_term = self.params.graph_term(&graph, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
+        let next = space.dictionary();
+        self.progress = [step.residual, graph_term, relative_change(next.as_ref(), self.d.as_ref())];
+        (self.d, self.space) = (next, space);
+        Ok(same)
+    }
+
+    fn end_iteration(
+        &mut self,
+        losses: f64,
+        moments: &Moments,
+        watch: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
+        let [residual, graph, change] = self.progress;
+        let support = 2.0 * self.params.lambda2 * (self.svm.weights.squared_norm_l2() + self.params.theta * losses);
+        let terms = [("reconstruction", residual), ("graph", graph), ("support vector", support)];
+        watch_step(
+            watch,
+            &Step {
+                iter: self.iter,
+                max_iter: self.params.max_iter,
+                objective: Some(residual + graph + support),
+                terms: &terms,
+                change: Some(change),
+                model: None,
+            },
+        );
+        if self.iter < self.params.max_iter && change > self.params.tol {
+            self.begin_iteration(moments, watch)?;
+            return Ok(None);
+        }
+        match self.params.refit_svm {
+            _ if self.svm.weights.norm_max() == 0.0 => self.begin_refit(moments)?,
+            Some(false) => return Ok(Some(self.parts())),
+            Some(true) => self.begin_refit(moments)?,
+            None => self.phase = Phase::Check,
+        }
+        Ok(None)
+    }
+
+    /// The SVM on test codes `P x`; with more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
+    fn begin_refit(&mut self, moments: &Moments) -> Result<()> {
+        let map = self.coder()?;
+        let (q, map) =
+            if map.nrows() > map.ncols() { qr(map.as_ref()) } else { (Mat::identity(map.nrows(), map.nrows()), map) };
+        self.code_q = q;
+        self.coding.set_plain(map, self.iter);
+        self.coding.newton = CodeSums::plain(moments).first_step(&self.coding.transform, moments, self.tau())?;
+        self.phase = Phase::Refit;
+        Ok(())
+    }
+
+    /// `P`, from samples to test codes.
+    fn coder(&self) -> Result<Mat<f64>> {
+        ridge_map(self.d.as_ref(), self.params.eta1, "LCDL-SV test coder")
+    }
+
+    /// The parts of the model.
+    fn parts(&self) -> NamedParts {
+        vec![
+            ("dictionary".into(), self.d.clone()),
+            ("atom_counts".into(), sizes_row(&self.blocks)),
+            ("svm_weights".into(), self.svm.weights.clone()),
+            ("svm_bias".into(), self.svm.bias_row()),
+        ]
+    }
+
+    /// For a checkpoint.
+    pub(crate) fn store(&self, message: &mut Message) {
+        message.set("phase", self.phase);
+        message.set("iter", self.iter);
+        message.set("ridge", self.ridge);
+        message.put("blocks", sizes_row(&self.blocks));
+        message.put("dictionary", self.d.clone());
+        message.put("space.e_t", self.space.e_t.clone());
+        message.put("space.q", self.space.q.clone());
+        message.put("last.weights", self.svm.weights.clone());
+        message.put("last.bias", self.svm.bias_row());
+        message.put("code_q", self.code_q.clone());
+        message.put_row("progress", &self.progress);
+        self.coding.store(message);
+    }
+
+    /// The counterpart of [`Rounds::store`].
+    pub(crate) fn restore(params: LcdlSv, message: &mut Message, m: usize, classes: &[String]) -> Result<Self> {
+        let n_classes = classes.len();
+        let d = message.take("dictionary", m, None)?;
+        let n_atoms = d.ncols();
+        let blocks = message.with_parts(classes.to_vec(), |parts| parts.take_blocks("blocks", n_atoms))?;
+        let e_t = message.take("space.e_t", None, m)?;
+        let space = Subspace { q: message.take("space.q", n_atoms, e_t.nrows())?, e_t };
+        let weights = message.take("last.weights", n_atoms, n_classes)?;
+        let svm = Svm { weights, bias: message.take_row("last.bias", n_classes)? };
+        let coding = Coding::restore(message, m, n_classes)?;
+        let code_q = message.take("code_q", n_atoms, coding.transform.nrows())?;
+        let progress = message.take_row("progress", 3)?;
+        Ok(Rounds {
+            params,
+            blocks,
+            phase: message.get("phase")?,
+            iter: message.get("iter")?,
+            ridge: message.get("ridge")?,
+            d,
+            space,
+            svm,
+            code_q,
+            coding,
+            progress: [progress[0], progress[1], progress[2]],
+        })
+    }
+}
+
+/// Stopping is up to whoever calls the partitions, so the observer's answer does not matter here.
+fn watch_step(watch: &mut dyn Observer, step: &Step<'_>) {
+    let _ = watch.step(step);
+}

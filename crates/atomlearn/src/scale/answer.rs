@@ -1,0 +1,331 @@
+//! What a partition answers: one pass over its samples.
+//!
+//! Samples are taken in blocks of fixed size, blocks in parallel; sums over blocks run from first to last, so that the bits
+//! do not depend on the number of threads.
+
+use super::chain::{Pulled, Violated};
+use super::newton::packed;
+use super::request::{Ask, CheckAsk, Request, SvmAsk};
+use super::stats::PartialStats;
+use crate::dataset::check_finite;
+use crate::linalg::{add_lower_outer, mul, select_columns};
+use crate::method::best_class;
+use crate::svm::sign;
+use crate::{Error, Result};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+
+/// Samples worked on together.
+const BLOCK: usize = 2048;
+
+/// What a partition remembers between rounds, a few bytes per sample. Losing it costs time, never bits.
+#[derive(Clone, Debug, Default)]
+pub struct Memo {
+    /// Class of every sample.
+    targets: Option<Vec<u32>>,
+    pub(super) violated: Vec<Violated>,
+}
+
+/// The samples of one partition (features x samples, not preprocessed), and their labels for those rounds that need them.
+pub struct Partition<'a> {
+    /// Its place among the logical partitions.
+    pub index: usize,
+    /// The samples.
+    pub x: MatRef<'a, f64>,
+    /// Reads the labels, one per sample.
+    pub labels: &'a (dyn Fn() -> Result<Vec<String>> + Sync),
+}
+
+impl Partition<'_> {
+    /// Sums what the request asks for.
+    pub fn answer(&self, request: &Request, memo: &mut Memo) -> Result<PartialStats> {
+        let expected = request.prep.n_features();
+        if self.x.nrows() != expected {
+            return Err(Error::Shape {
+                what: format!("features of the samples in partition {}", self.index),
+                expected: format!("{expected}, as in the first"),
+                found: self.x.nrows().to_string(),
+            });
+        }
+        let mut stats = PartialStats::new(request.round, self.index, self.x.ncols());
+        match &request.ask {
+            Ask::Sum => {
+                self.check()?;
+                let sums = self.in_blocks(request, |_, x| column_sums(x.as_ref()));
+                sums.into_iter().for_each(|sum| stats.add("sum", sum));
+            }
+            Ask::Scatter { centre } => {
+                let scatters = self.in_blocks(request, |_, x| scatter(x.as_ref(), centre.as_ref()));
+                scatters.into_iter().for_each(|part| stats.add("scatter", part));
+            }
+            Ask::Survey => {
+                self.check()?;
+                self.survey(request, &mut stats)?;
+            }
+            Ask::ClassScatter { centres } => {
+                let targets = self.targets(request, memo)?;
+                self.class_scatters(request, targets, centres, &mut stats);
+            }
+            Ask::Svm(ask) => self.svm(request, ask, memo, &mut stats)?,
+            Ask::Check(ask) => self.check_accuracy(request, ask, memo, &mut stats)?,
+        }
+        Ok(stats)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.x.ncols() == 0 {
+            return Err(Error::Data(format!("partition {} has no samples", self.index)));
+        }
+        check_finite(self.x).map_err(|e| Error::Data(format!("partition {}: {e}", self.index)))
+    }
+
+    /// Runs `work` on every block after preprocessing; gets the place of the block and its samples.
+    fn in_blocks<T: Send>(&self, request: &Request, work: impl Fn(usize, Mat<f64>) -> T + Sync) -> Vec<T> {
+        let starts: Vec<usize> = (0..self.x.ncols()).step_by(BLOCK).collect();
+        let run = |(b, &start): (usize, &usize)| {
+            let block = self.x.subcols(start, BLOCK.min(self.x.ncols() - start));
+            work(b, request.prep.apply(block))
+        };
+        starts.par_iter().enumerate().map(run).collect()
+    }
+
+    fn labels(&self) -> Result<Vec<String>> {
+        let labels = (self.labels)()?;
+        if labels.len() != self.x.ncols() {
+            return Err(Error::Shape {
+                what: format!("labels of partition {}", self.index),
+                expected: format!("one per sample ({})", self.x.ncols()),
+                found: labels.len().to_string(),
+            });
+        }
+        Ok(labels)
+    }
+
+    /// The class of every sample, remembered after the first time.
+    fn targets<'m>(&self, request: &Request, memo: &'m mut Memo) -> Result<&'m [u32]> {
+        if memo.targets.as_ref().is_none_or(|held| held.len() != self.x.ncols()) {
+            let places: HashMap<&str, u32> =
+                request.classes.iter().enumerate().map(|(c, name)| (name.as_str(), c as u32)).collect();
+            let place = |label: &String| {
+                places.get(label.as_str()).copied().ok_or_else(|| {
+                    Error::Data(format!("partition {} has a new label `{label}`: the data changed", self.index))
+                })
+            };
+            memo.targets = Some(self.labels()?.iter().map(place).collect::<Result<_>>()?);
+            memo.violated.clear();
+        }
+        Ok(memo.targets.as_deref().unwrap_or_default())
+    }
+
+    /// For every label, the sum of its samples with their number behind.
+    fn survey(&self, request: &Request, stats: &mut PartialStats) -> Result<()> {
+        let labels = self.labels()?;
+        let by_label = self.in_blocks(request, |b, x| {
+            let mut sums: BTreeMap<&str, Mat<f64>> = BTreeMap::new();
+            for (i, column) in x.col_iter().enumerate() {
+                let sum = sums.entry(&labels[b * BLOCK + i]).or_insert_with(|| Mat::zeros(x.nrows() + 1, 1));
+                sum.col_mut(0).iter_mut().zip(column.iter()).for_each(|(s, v)| *s += v);
+                sum[(x.nrows(), 0)] += 1.0;
+            }
+            sums
+        });
+        by_label.into_iter().flatten().for_each(|(label, sum)| stats.add(format!("label.{label}"), sum));
+        Ok(())
+    }
+
+    fn class_scatters(&self, request: &Request, targets: &[u32], centres: &Mat<f64>, stats: &mut PartialStats) {
+        let blocks = self.in_blocks(request, |_, x| x);
+        let m = centres.nrows();
+        let of_class = |c: usize| {
+            let mut sum = Mat::zeros(m, m);
+            for (b, x) in blocks.iter().enumerate() {
+                let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
+                if !mine.is_empty() {
+                    let centred = centred(select_columns(x.as_ref(), &mine), centres.subcols(c, 1));
+                    add_lower_outer(sum.as_mut(), centred.as_ref());
+                }
+            }
+            packed(sum.as_ref())
+        };
+        let sums: Vec<Mat<f64>> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
+        sums.into_iter().enumerate().for_each(|(c, sum)| stats.add(format!("scatter.{c}"), sum));
+    }
+
+    fn svm(&self, request: &Request, ask: &SvmAsk, memo: &mut Memo, stats: &mut PartialStats) -> Result<()> {
+        let targets = self.targets(request, memo)?.to_vec();
+        let n_classes = request.classes.len();
+        let known = &memo.violated;
+        let blocks = self.in_blocks(request, |b, x| {
+            let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
+            let pulled = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, known.get(b)));
+            let sums = pulled.as_ref().filter(|_| ask.code_sums);
+            let sums = sums.map(|pulled| code_sums(x.as_ref(), pulled, &targets, n_classes));
+            let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
+            Block { svm: SvmBlock::new(ask, features(&x, w.as_ref(), ask.lift.as_ref()), &targets), sums, violated }
+        });
+        let (mut parts, mut violated) = (Vec::with_capacity(blocks.len()), Vec::new());
+        for block in blocks {
+            for (p, &class) in ask.pending.iter().enumerate() {
+                stats.add(format!("loss.{class}"), Mat::from_fn(1, 1, |_, _| block.svm.losses[p]));
+                stats.add(format!("gradient.{class}"), block.svm.gradients.subcols(p, 1).to_owned());
+            }
+            block.sums.into_iter().flatten().for_each(|(name, sum)| stats.add(name, sum));
+            violated.extend(block.violated);
+            parts.push(block.svm);
+        }
+        for (&class, hessian) in ask.pending.iter().zip(hessians(&parts, ask.pending.len())) {
+            stats.add(format!("hessian.{class}"), hessian);
+        }
+        memo.violated = violated;
+        Ok(())
+    }
+
+    fn check_accuracy(
+        &self,
+        request: &Request,
+        ask: &CheckAsk,
+        memo: &mut Memo,
+        stats: &mut PartialStats,
+    ) -> Result<()> {
+        let targets = self.targets(request, memo)?.to_vec();
+        let right = |map: &Mat<f64>, features: &Mat<f64>, targets: &[usize]| {
+            let best = best_class(mul(map.as_ref(), features.as_ref()).as_ref());
+            best.iter().zip(targets).filter(|(found, target)| found == target).count() as f64
+        };
+        let counts = self.in_blocks(request, |b, x| {
+            let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
+            let w = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, memo.violated.get(b)).w);
+            let (stacked, plain) = (features(&x, w.as_ref(), None), features(&x, None, None));
+            [right(&ask.fitted, &stacked, &targets), right(&ask.test, &plain, &targets)]
+        });
+        counts.into_iter().for_each(|right| stats.add("right", Mat::from_fn(1, 2, |_, j| right[j])));
+        Ok(())
+    }
+}
+
+/// What one block gives to an SVM round.
+struct Block {
+    svm: SvmBlock,
+    sums: Option<Vec<(&'static str, Mat<f64>)>>,
+    violated: Option<Violated>,
+}
+
+/// Features with the constant 1, and for every pending class the violated margins.
+struct SvmBlock {
+    features: Mat<f64>,
+    losses: Vec<f64>,
+    gradients: Mat<f64>,
+    active: Vec<Vec<usize>>,
+}
+
+impl SvmBlock {
+    fn new(ask: &SvmAsk, features: Mat<f64>, targets: &[usize]) -> Self {
+        let outputs = mul(ask.weights.transpose(), features.as_ref());
+        let (mut losses, mut active) = (Vec::new(), Vec::new());
+        let mut excess = Mat::zeros(targets.len(), ask.pending.len());
+        for (p, &class) in ask.pending.iter().enumerate() {
+            let (mut loss, mut violated) = (0.0, Vec::new());
+            for (i, &target) in targets.iter().enumerate() {
+                let t = sign(target, class);
+                let slack = 1.0 - t * outputs[(p, i)];
+                if slack > 0.0 {
+                    loss += slack * slack;
+                    excess[(i, p)] = -t * slack;
+                    violated.push(i);
+                }
+            }
+            losses.push(loss);
+            active.push(violated);
+        }
+        let gradients = mul(features.as_ref(), excess.as_ref());
+        SvmBlock { features, losses, gradients, active }
+    }
+}
+
+/// Packed sums of `f f^T` over the violated margins of every pending class. Where most are violated, the others are taken
+/// away from the sum over all.
+fn hessians(blocks: &[SvmBlock], n_pending: usize) -> Vec<Mat<f64>> {
+    let dim = blocks.first().map_or(0, |block| block.features.nrows());
+    let n: usize = blocks.iter().map(|block| block.features.ncols()).sum();
+    let is_crowd = |p: usize| 2 * blocks.iter().map(|block| block.active[p].len()).sum::<usize>() > n;
+    let mut all = Mat::zeros(dim, dim);
+    if (0..n_pending).any(is_crowd) {
+        blocks.iter().for_each(|block| add_lower_outer(all.as_mut(), block.features.as_ref()));
+    }
+    let of_class = |p: usize| {
+        let mut sum = Mat::zeros(dim, dim);
+        let crowd = is_crowd(p);
+        for block in blocks {
+            let active = &block.active[p];
+            let chosen = if crowd { others(active, block.features.ncols()) } else { active.clone() };
+            if !chosen.is_empty() {
+                add_lower_outer(sum.as_mut(), select_columns(block.features.as_ref(), &chosen).as_ref());
+            }
+        }
+        packed(if crowd { &all - &sum } else { sum }.as_ref())
+    };
+    (0..n_pending).into_par_iter().map(of_class).collect()
+}
+
+/// The places that are not among the sorted `active`.
+fn others(active: &[usize], n: usize) -> Vec<usize> {
+    let mut next = active.iter().copied().peekable();
+    (0..n).filter(|i| next.next_if_eq(i).is_none()).collect()
+}
+
+/// `(x, w, 1)`, or `(lift (x, w), 1)`.
+fn features(x: &Mat<f64>, w: Option<&Mat<f64>>, lift: Option<&Mat<f64>>) -> Mat<f64> {
+    let (m, n) = x.shape();
+    let pulls = w.map_or(0, Mat::nrows);
+    let dim = lift.map_or(m + pulls, Mat::nrows);
+    let mut all = Mat::zeros(dim + 1, n);
+    match lift {
+        None => {
+            all.subrows_mut(0, m).copy_from(x);
+            w.iter().for_each(|w| all.subrows_mut(m, pulls).copy_from(w));
+        }
+        Some(lift) => {
+            let mut lifted = mul(lift.subcols(0, m), x.as_ref());
+            w.iter().for_each(|w| lifted += mul(lift.subcols(m, pulls), w.as_ref()));
+            all.subrows_mut(0, dim).copy_from(&lifted);
+        }
+    }
+    all.row_mut(dim).iter_mut().for_each(|one| *one = 1.0);
+    all
+}
+
+/// `w x^T`, `w w^T` and the sum of `w` by class.
+fn code_sums(
+    x: MatRef<'_, f64>,
+    pulled: &Pulled,
+    targets: &[usize],
+    n_classes: usize,
+) -> Vec<(&'static str, Mat<f64>)> {
+    let w = pulled.w.as_ref();
+    let mut by_class = Mat::zeros(n_classes, n_classes);
+    for (column, &target) in w.col_iter().zip(targets) {
+        by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
+    }
+    vec![("pull.x", mul(w, x.transpose())), ("pull.pull", mul(w, w.transpose())), ("pull.class", by_class)]
+}
+
+fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {
+    let mut sum = Mat::zeros(x.nrows(), 1);
+    for column in x.col_iter() {
+        sum.col_mut(0).iter_mut().zip(column.iter()).for_each(|(s, v)| *s += v);
+    }
+    sum
+}
+
+fn centred(mut x: Mat<f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
+    x.as_mut().col_iter_mut().for_each(|mut column| column -= centre.col(0));
+    x
+}
+
+/// Packed sum of `(x - centre)(x - centre)^T`.
+fn scatter(x: MatRef<'_, f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
+    let mut sum = Mat::zeros(x.nrows(), x.nrows());
+    add_lower_outer(sum.as_mut(), centred(x.to_owned(), centre).as_ref());
+    packed(sum.as_ref())
+}

@@ -1,0 +1,325 @@
+//! Training sets in files: which rows make up which partition, and their answers one after the other.
+//!
+//! A training set is one file or a folder of shards of one kind. Rows of `.npy` files are read one partition at a time,
+//! so the files may be of any size; their labels stand beside them, `part-0.labels.npy` beside `part-0.npy`. A shard of any other
+//! kind holds its labels itself, is read as a whole and is one partition.
+
+use super::answer::{Memo, Partition};
+use super::request::Request;
+use super::stats::{Merger, PartialStats};
+use crate::archive::hex;
+use crate::io::{self, NpyRows, ReadOptions};
+use crate::linalg::{concat_columns, select_columns};
+use crate::{Error, Result};
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Values (as 64-bit numbers) of a partition where the user does not say how many there should be.
+const USUAL_VALUES: usize = 8 << 20;
+/// Copies of its samples that a partition makes while it is worked on, its raw bytes among them.
+const COPIES: usize = 4;
+const LABELS: &str = ".labels.npy";
+
+/// Where the samples of a partition are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Piece {
+    /// Its place among the partitions.
+    pub index: usize,
+    /// Samples; `None` for a file that is read as a whole and whose length is not known before.
+    pub samples: Option<usize>,
+    spans: Vec<Span>,
+}
+
+/// Some rows of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Span {
+    file: PathBuf,
+    labels: Option<PathBuf>,
+    /// First row and number of rows of a `.npy`.
+    rows: Option<(usize, usize)>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+/// A training set cut into partitions.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The partitions in order.
+    pub pieces: Vec<Piece>,
+    /// Features of a sample.
+    pub n_features: usize,
+    /// Digest of names, sizes and partitions: the same plan on the same files.
+    pub digest: String,
+}
+
+impl Plan {
+    /// Cuts the data at `path` into partitions. `labels` of `options` may name the label file of a single `.npy`;
+    /// without `labelled`, missing labels are no error.
+    pub fn new(path: &Path, options: &ReadOptions, partitions: Option<usize>, labelled: bool) -> Result<Self> {
+        let files = if path.is_dir() { shards(path)? } else { vec![path.to_path_buf()] };
+        Self::of_files(&files, options, partitions, labelled)
+    }
+
+    /// The same from a list of shards in order.
+    pub fn of_files(
+        files: &[PathBuf],
+        options: &ReadOptions,
+        partitions: Option<usize>,
+        labelled: bool,
+    ) -> Result<Self> {
+        let first = files.first().ok_or_else(|| Error::Data("no data files are named".into()))?;
+        if let Some(other) = files.iter().find(|file| kind(file) != kind(first)) {
+            return Err(Error::format(other, "shards of different kinds cannot be mixed; convert them to .npy"));
+        }
+        let (pieces, n_features) = if kind(first) == "npy" {
+            in_rows(files, options, partitions, labelled)?
+        } else {
+            whole_files(files, options, partitions)?
+        };
+        let mut digest = Sha256::new();
+        for file in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let length = std::fs::metadata(file).map_err(Error::io(file))?.len();
+            digest.update(format!("{name} {length}\n"));
+        }
+        digest.update(format!("{} {n_features}", pieces.len()));
+        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()) })
+    }
+
+    /// Bytes that the largest partition takes while it is worked on, as far as it is known before it is read.
+    pub fn largest(&self) -> usize {
+        let samples = self.pieces.iter().filter_map(|piece| piece.samples).max().unwrap_or(0);
+        8 * COPIES * samples * self.n_features
+    }
+
+    /// How many partitions would keep within so many bytes.
+    pub fn partitions_within(&self, bytes: usize) -> usize {
+        (self.largest() * self.pieces.len()).div_ceil(bytes.max(1))
+    }
+
+    /// The answers of all partitions, one after the other, merged; `done` hears of each and may stop the round.
+    pub fn answer(
+        &self,
+        request: &Request,
+        memos: &mut Vec<Memo>,
+        mut done: impl FnMut(&PartialStats) -> Result<()>,
+    ) -> Result<PartialStats> {
+        memos.resize(self.pieces.len(), Memo::default());
+        let mut merger = Merger::default();
+        for (piece, memo) in self.pieces.iter().zip(memos) {
+            let stats = piece.answer(request, memo)?;
+            done(&stats)?;
+            merger.push(stats)?;
+        }
+        merger.finish()?.ok_or_else(|| Error::Data("there are no partitions".into()))
+    }
+}
+
+impl Piece {
+    /// Reads the samples and sums what the request asks for.
+    pub fn answer(&self, request: &Request, memo: &mut Memo) -> Result<PartialStats> {
+        if self.spans.iter().all(|span| span.rows.is_some()) {
+            let (x, labels) = (self.samples()?, || self.labels());
+            return Partition { index: self.index, x: x.as_ref(), labels: &labels }.answer(request, memo);
+        }
+        let (x, labels) = self.whole()?;
+        let labels = || Ok(labels.clone());
+        Partition { index: self.index, x: x.as_ref(), labels: &labels }.answer(request, memo)
+    }
+
+    /// The samples, features x samples; all of them, whatever `is_train` says.
+    pub fn samples(&self) -> Result<Mat<f64>> {
+        let read = |span: &Span| match span.rows {
+            Some((start, count)) => NpyRows::open(&span.file)?.samples(start, count),
+            None => Ok(io::read(&span.file, &span.options())?.x),
+        };
+        let mut parts: Vec<Mat<f64>> = self.spans.iter().map(read).collect::<Result<_>>()?;
+        Ok(if parts.len() == 1 { parts.remove(0) } else { concat_columns(&parts) })
+    }
+
+    fn labels(&self) -> Result<Vec<String>> {
+        let mut all = Vec::new();
+        for span in &self.spans {
+            let file = span.labels.as_ref().ok_or_else(|| no_labels(&span.file))?;
+            let (start, count) = span.rows.unwrap_or_default();
+            all.extend(NpyRows::open(file)?.labels(start, count)?);
+        }
+        Ok(all)
+    }
+
+    /// A file read as a whole: its training part with labels.
+    fn whole(&self) -> Result<(Mat<f64>, Vec<String>)> {
+        let (mut parts, mut all) = (Vec::new(), Vec::new());
+        for span in &self.spans {
+            let raw = io::read(&span.file, &span.options())?;
+            let labels = raw.labels.ok_or_else(|| no_labels(&span.file))?;
+            let flags = raw.is_train.unwrap_or_else(|| vec![true; labels.len()]);
+            let places: Vec<usize> = (0..labels.len()).filter(|&i| flags[i]).collect();
+            parts.push(select_columns(raw.x.as_ref(), &places));
+            all.extend(places.iter().map(|&i| labels[i].clone()));
+        }
+        Ok((concat_columns(&parts), all))
+    }
+}
+
+impl Span {
+    fn options(&self) -> ReadOptions {
+        ReadOptions { x: self.x.clone(), y: self.y.clone(), ..ReadOptions::default() }
+    }
+}
+
+fn no_labels(file: &Path) -> Error {
+    Error::format(
+        file,
+        "has no labels; put them beside it (NAME.labels.npy beside NAME.npy), or name them with --y NAME",
+    )
+}
+
+/// The data files of a folder, by name.
+fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::io(folder))?;
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Error::io(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_string();
+        let hidden = name.starts_with(['.', '_']) || name.ends_with(LABELS);
+        if !hidden && path.is_file() && ["npy", "npz", "csv", "parquet"].contains(&kind(&path)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Error::format(folder, "holds no shards (.npy with .labels.npy beside, .npz, .parquet, .csv)"));
+    }
+    Ok(files)
+}
+
+/// What kind of shard a file is, by its extension.
+fn kind(path: &Path) -> &'static str {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match extension.as_str() {
+        "npy" => "npy",
+        "npz" => "npz",
+        "csv" | "tsv" => "csv",
+        "parquet" | "pq" => "parquet",
+        _ => "other",
+    }
+}
+
+/// Partitions of equal size over the rows of all files, as if they were one.
+fn in_rows(
+    files: &[PathBuf],
+    options: &ReadOptions,
+    partitions: Option<usize>,
+    labelled: bool,
+) -> Result<(Vec<Piece>, usize)> {
+    let opened: Vec<NpyRows> = files.iter().map(|file| NpyRows::open(file)).collect::<Result<_>>()?;
+    let labels: Vec<Option<PathBuf>> = files
+        .iter()
+        .zip(&opened)
+        .map(|(file, rows)| label_file(file, rows, options, labelled, files.len()))
+        .collect::<Result<_>>()?;
+    let width = opened[0].width();
+    if let Some(i) = opened.iter().position(|rows| rows.width() != width) {
+        return Err(Error::Shape {
+            what: format!("{}: features", files[i].display()),
+            expected: format!("{width}, as in {}", files[0].display()),
+            found: opened[i].width().to_string(),
+        });
+    }
+    let total: usize = opened.iter().map(NpyRows::n_rows).sum();
+    let count = partitions.unwrap_or_else(|| (total * width).div_ceil(USUAL_VALUES));
+    if count > total {
+        return Err(Error::param("partitions", count, format!("there are only {total} samples")));
+    }
+    let mut pieces = Vec::with_capacity(count);
+    let (mut file, mut before) = (0, 0);
+    for index in 0..count {
+        let (start, end) = (share(total, index, count), share(total, index + 1, count));
+        let (mut spans, mut next) = (Vec::new(), start);
+        while next < end {
+            let here = opened[file].n_rows() - (next - before);
+            let taken = here.min(end - next);
+            spans.push(Span {
+                file: files[file].clone(),
+                labels: labels[file].clone(),
+                rows: Some((next - before, taken)),
+                x: None,
+                y: None,
+            });
+            next += taken;
+            if taken == here {
+                before += opened[file].n_rows();
+                file += 1;
+            }
+        }
+        pieces.push(Piece { index, samples: Some(end - start), spans });
+    }
+    Ok((pieces, width))
+}
+
+/// The first row of partition `index` of `count`.
+fn share(total: usize, index: usize, count: usize) -> usize {
+    (total as u128 * index as u128 / count as u128) as usize
+}
+
+fn label_file(
+    file: &Path,
+    rows: &NpyRows,
+    options: &ReadOptions,
+    labelled: bool,
+    n_files: usize,
+) -> Result<Option<PathBuf>> {
+    let path = match &options.labels {
+        Some(path) if n_files == 1 => path.clone(),
+        Some(path) => {
+            return Err(Error::format(
+                path,
+                "one label file cannot serve several shards; put NAME.labels.npy beside each",
+            ));
+        }
+        None => file.with_file_name(format!("{}{LABELS}", file.file_stem().unwrap_or_default().to_string_lossy())),
+    };
+    if !labelled && !path.exists() {
+        return Ok(None);
+    }
+    if !path.exists() {
+        return Err(no_labels(file));
+    }
+    let labels = NpyRows::open(&path)?;
+    if labels.n_rows() != rows.n_rows() || labels.width() != 1 {
+        return Err(Error::Shape {
+            what: format!("{}: labels", path.display()),
+            expected: format!("{} x 1, one per row of {}", rows.n_rows(), file.display()),
+            found: format!("{} x {}", labels.n_rows(), labels.width()),
+        });
+    }
+    Ok(Some(path))
+}
+
+fn whole_files(files: &[PathBuf], options: &ReadOptions, partitions: Option<usize>) -> Result<(Vec<Piece>, usize)> {
+    if let Some(wanted) = partitions.filter(|&wanted| wanted != files.len()) {
+        return Err(Error::param(
+            "partitions",
+            wanted,
+            format!("only .npy files can be cut; other shards are one partition each, here {}", files.len()),
+        ));
+    }
+    if let Some(path) = &options.labels {
+        return Err(Error::format(path, "a label file goes with .npy only; other shards hold their labels themselves"));
+    }
+    let span = |file: &PathBuf| Span {
+        file: file.clone(),
+        labels: None,
+        rows: None,
+        x: options.x.clone(),
+        y: options.y.clone(),
+    };
+    let piece = |(index, file): (usize, &PathBuf)| Piece { index, samples: None, spans: vec![span(file)] };
+    let mut pieces: Vec<Piece> = files.iter().enumerate().map(piece).collect();
+    let first = pieces[0].samples()?;
+    pieces[0].samples = Some(first.ncols());
+    Ok((pieces, first.nrows()))
+}

@@ -1,0 +1,141 @@
+//! First and second moments of the whole training set, and what methods learn from them alone.
+
+use crate::linalg::{Spd, concat_columns, mul_add, normalize_columns, scaled_columns, sym_eig};
+use crate::method::sizes_row;
+use crate::methods::ridge::Ridge;
+use crate::pca::pca_from_scatter;
+use crate::{Blocks, Error, Observer, Result};
+use faer::Mat;
+
+/// Eigenvalues of a class's Gram matrix below this fraction of the largest count as zero.
+const GRAM_RANK: f64 = 1e-13;
+
+/// Sums over all training samples after preprocessing.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// Samples of every class.
+    pub counts: Vec<f64>,
+    /// Sum of the samples of every class, features x classes.
+    pub sums: Mat<f64>,
+    /// `X X^T`.
+    pub outer: Mat<f64>,
+}
+
+impl Moments {
+    /// Of no samples.
+    pub fn none() -> Self {
+        Moments { counts: Vec::new(), sums: Mat::new(), outer: Mat::new() }
+    }
+
+    /// Number of features.
+    pub fn n_features(&self) -> usize {
+        self.sums.nrows()
+    }
+
+    /// Number of samples.
+    pub fn n_samples(&self) -> f64 {
+        self.counts.iter().sum()
+    }
+
+    /// `X X^T` and the class sums, with a constant 1 behind every sample.
+    pub(crate) fn bordered(&self) -> (Mat<f64>, Mat<f64>) {
+        bordered(&self.outer, &self.sums, &self.counts)
+    }
+
+    /// Mean of every class, features x classes.
+    pub fn means(&self) -> Mat<f64> {
+        scaled_columns(self.sums.as_ref(), |c| 1.0 / self.counts[c])
+    }
+
+    /// `X_c X_c^T` from the scatter of the class about its mean.
+    fn class_outer(&self, scatter: &Mat<f64>, class: usize) -> Mat<f64> {
+        let mut outer = scatter.clone();
+        let sum = self.sums.subcols(class, 1);
+        mul_add(outer.as_mut(), 1.0 / self.counts[class], sum, sum.transpose());
+        outer
+    }
+
+    /// `X X^T` from the scatter of every class about its mean.
+    pub(crate) fn outer_of(&self, scatters: &[Mat<f64>]) -> Mat<f64> {
+        let mut outer = Mat::zeros(self.n_features(), self.n_features());
+        scatters.iter().enumerate().for_each(|(c, scatter)| outer += self.class_outer(scatter, c));
+        outer
+    }
+}
+
+/// Second moments and class sums of features with a constant 1 behind them, from those without.
+pub(crate) fn bordered(second: &Mat<f64>, by_class: &Mat<f64>, counts: &[f64]) -> (Mat<f64>, Mat<f64>) {
+    let (r, n_classes) = by_class.shape();
+    let total = |i: usize| (0..n_classes).map(|c| by_class[(i, c)]).sum::<f64>();
+    let whole = Mat::from_fn(r + 1, r + 1, |i, j| match (i == r, j == r) {
+        (false, false) => second[(i, j)],
+        (true, false) => total(j),
+        (false, true) => total(i),
+        (true, true) => counts.iter().sum(),
+    });
+    (whole, Mat::from_fn(r + 1, n_classes, |i, c| if i < r { by_class[(i, c)] } else { counts[c] }))
+}
+
+/// Parts of a model by name.
+pub(crate) type NamedParts = Vec<(String, Mat<f64>)>;
+
+/// Ridge regression: `W = H X^T (X X^T + lambda I)^-1`, and `H X^T` are the class sums.
+pub(crate) fn ridge(ridge: &Ridge, moments: &Moments) -> Result<NamedParts> {
+    let mut system = moments.outer.clone();
+    (0..system.nrows()).for_each(|i| system[(i, i)] += ridge.lambda);
+    let weights = Spd::new(system, "ridge regression")?.solve(moments.sums.as_ref());
+    Ok(vec![("weights".into(), weights.transpose().to_owned())])
+}
+
+/// CRC over all training samples, exactly, from few atoms.
+///
+/// With `S = (X X^T + kappa I)^-1`, the part of class `c` is `X_c z_c = X_c X_c^T S x`, and the energy of its code is
+/// `x^T S X_c X_c^T S x`: the samples of a class enter through `X_c X_c^T` alone, so any `D_c` with the same `D_c D_c^T`
+/// gives the same scores. Taken here: eigenvectors times roots of eigenvalues, at most as many as features.
+pub(crate) fn crc(moments: &Moments, scatters: &[Mat<f64>]) -> Result<NamedParts> {
+    let atoms = scatters.iter().enumerate().map(|(c, scatter)| {
+        let (values, vectors) = sym_eig(moments.class_outer(scatter, c).as_ref(), "CRC dictionary")?;
+        let rank = values.iter().take_while(|&&v| v > GRAM_RANK * values[0] && v > 0.0).count();
+        Ok(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt()))
+    });
+    let atoms: Vec<Mat<f64>> = atoms.collect::<Result<_>>()?;
+    let blocks = Blocks::from_sizes(atoms.iter().map(Mat::ncols));
+    if blocks.total() == 0 {
+        return Err(Error::Data("every training sample is zero: there is nothing to code with".into()));
+    }
+    Ok(vec![("dictionary".into(), concat_columns(&atoms)), ("atom_counts".into(), sizes_row(&blocks))])
+}
+
+/// [`crate::init::class_pca_mean_of`] from the scatter of every class about its mean. A class whose samples span too
+/// little gets fewer atoms, and the observer is told.
+pub(crate) fn class_pca_mean(
+    moments: &Moments,
+    scatters: &[Mat<f64>],
+    wanted: &[usize],
+    watch: &mut dyn Observer,
+) -> Result<(Mat<f64>, Blocks)> {
+    let means = moments.means();
+    let mut parts = Vec::with_capacity(scatters.len());
+    for (c, scatter) in scatters.iter().enumerate() {
+        let most = wanted[c].saturating_sub(1).min(moments.counts[c] as usize - 1);
+        let mut mean = means.subcols(c, 1).to_owned();
+        let directions = pca_from_scatter(Vec::new(), scatter.as_ref(), moments.counts[c], most, "class-wise PCA")?;
+        let mut atoms = vec![directions.basis];
+        if normalize_columns(mean.as_mut()) == 0 {
+            atoms.push(mean);
+        }
+        parts.push(concat_columns(&atoms));
+    }
+    let short: Vec<usize> = (0..parts.len()).filter(|&c| parts[c].ncols() < wanted[c]).collect();
+    if let Some(&c) = short.first() {
+        watch.warn(&format!(
+            "{} of {} classes get fewer atoms than asked for, their samples span no more (class number {c}: {} instead of {})",
+            short.len(),
+            parts.len(),
+            parts[c].ncols(),
+            wanted[c],
+        ));
+    }
+    let blocks = Blocks::from_sizes(parts.iter().map(Mat::ncols));
+    Ok((concat_columns(&parts), blocks))
+}

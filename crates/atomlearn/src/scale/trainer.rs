@@ -1,0 +1,372 @@
+//! The state machine that trains: preprocessing, a survey of the classes, second moments, then the rounds of the method.
+
+use super::moments::{self, Moments, NamedParts};
+use super::newton::{Newton, unpacked};
+use super::request::{Ask, Request, SvmAsk};
+use super::stats::PartialStats;
+use crate::dataset::sorted_classes;
+use crate::linalg::scaled_columns;
+use crate::methods::lcdl_sv::{self, LcdlSv};
+use crate::methods::linear_svm::LinearSvm;
+use crate::methods::svgdl::{self, Svgdl};
+use crate::observe::Trace;
+use crate::params;
+use crate::prep::{Need, Prep, PrepSpec};
+use crate::registry::{self, Method, Values};
+use crate::{Error, Model, Observer, Parts, Result, Step};
+use faer::Mat;
+use serde_json::json;
+use std::ops::ControlFlow;
+
+mod checkpoint;
+
+/// The methods that can be trained in partitions.
+pub const METHODS: [&str; 5] = ["lcdl-sv", "svgdl", "crc", "ridge", "linear-svm"];
+/// Largest sum of one round; beyond it the classes have too many features for their Hessians to be sent around.
+const LARGEST_ANSWER: usize = 1 << 30;
+
+/// What is to be trained on what.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Method, one of [`METHODS`].
+    pub method: String,
+    /// Its parameters; those not given take their defaults.
+    pub params: Values,
+    /// Preprocessing; steps that need all samples at once are refused.
+    pub prep: PrepSpec,
+    /// Number of logical partitions.
+    pub partitions: usize,
+    /// Features of a raw sample.
+    pub n_features: usize,
+    /// Names the data, so that a checkpoint is not resumed on others.
+    pub data: String,
+}
+
+/// Training between two rounds.
+pub struct Trainer {
+    setup: Setup,
+    method: &'static Method,
+    run: String,
+    round: u64,
+    prep: Prep,
+    classes: Vec<String>,
+    moments: Moments,
+    stage: Stage,
+    trace: Trace,
+}
+
+enum Stage {
+    /// Mean of the samples that reach the next preprocessing step.
+    PrepMean,
+    /// Their scatter about it.
+    PrepScatter {
+        mean: Mat<f64>,
+    },
+    /// Classes, their counts and sums.
+    Survey,
+    /// Second moments, by class or all together.
+    Moments {
+        by_class: bool,
+    },
+    Lcdl(Box<lcdl_sv::partitioned::Rounds>),
+    Svgdl(Box<svgdl::partitioned::Rounds>),
+    LinearSvm(Newton),
+    Done(NamedParts),
+}
+
+/// Where training stands, for people.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Progress {
+    /// Rounds that were answered.
+    pub rounds: u64,
+    /// Iterations of the method that are done.
+    pub iter: usize,
+    /// What is asked next.
+    pub asks: &'static str,
+}
+
+impl Trainer {
+    /// A new training. `run` must differ from that of any other training whose partitions are still remembered.
+    pub fn new(mut setup: Setup, run: String) -> Result<Self> {
+        let method = registry::method(&setup.method)?;
+        if !METHODS.contains(&method.key) {
+            return Err(Error::param(
+                "method",
+                method.key,
+                format!("cannot be trained in partitions; these can: {}", METHODS.join(", ")),
+            ));
+        }
+        setup.params = method.complete(&setup.params)?;
+        if setup.partitions == 0 || setup.n_features == 0 {
+            return Err(Error::Data("no data: there must be at least one partition and one feature".into()));
+        }
+        (0..setup.prep.len()).try_for_each(|i| setup.prep.need(i).map(drop))?;
+        let mut trainer = Trainer {
+            prep: Prep::none(setup.n_features),
+            setup,
+            method,
+            run,
+            round: 0,
+            classes: Vec::new(),
+            moments: Moments::none(),
+            stage: Stage::PrepMean,
+            trace: Trace::default(),
+        };
+        trainer.next_step(&mut ())?;
+        Ok(trainer)
+    }
+
+    /// What it was made for.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Steps and warnings so far.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Number of training samples, once they are counted.
+    pub fn samples(&self) -> u64 {
+        self.moments.n_samples() as u64
+    }
+
+    /// Number of classes, once they are known.
+    pub fn n_classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// What makes another setup a different training, if anything does.
+    pub fn differs_from(&self, other: &Setup) -> Result<Option<&'static str>> {
+        let own = &self.setup;
+        let params = registry::method(&other.method)?.complete(&other.params)?;
+        Ok(match () {
+            () if own.method != other.method => Some("the method"),
+            () if own.params != params => Some("a parameter"),
+            () if own.prep != other.prep => Some("the preprocessing"),
+            () if own.partitions != other.partitions => Some("the number of partitions"),
+            () if own.data != other.data || own.n_features != other.n_features => Some("the data"),
+            () => None,
+        })
+    }
+
+    /// Where training stands.
+    pub fn progress(&self) -> Progress {
+        let asks = match &self.stage {
+            Stage::PrepMean | Stage::PrepScatter { .. } => "preprocessing",
+            Stage::Survey => "classes",
+            Stage::Moments { .. } => "second moments",
+            Stage::Lcdl(_) | Stage::Svgdl(_) | Stage::LinearSvm(_) => "iterations",
+            Stage::Done(_) => "nothing",
+        };
+        Progress { rounds: self.round, iter: self.trace.steps.last().map_or(0, |step| step.iter), asks }
+    }
+
+    /// The next question to all partitions; `None` once the model is finished.
+    pub fn request(&self) -> Result<Option<Request>> {
+        let ask = match &self.stage {
+            Stage::PrepMean => Ask::Sum,
+            Stage::PrepScatter { mean } => Ask::Scatter { centre: mean.clone() },
+            Stage::Survey => Ask::Survey,
+            Stage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
+            Stage::Moments { by_class: false } => Ask::Scatter { centre: Mat::zeros(self.moments.n_features(), 1) },
+            Stage::Lcdl(rounds) => rounds.ask(&self.moments)?,
+            Stage::Svgdl(rounds) => rounds.ask(&self.moments),
+            Stage::LinearSvm(newton) => Ask::Svm(SvmAsk {
+                chain: None,
+                lift: None,
+                pending: newton.pending(),
+                weights: newton.weights(None),
+                code_sums: false,
+            }),
+            Stage::Done(_) => return Ok(None),
+        };
+        let (prep, classes) = (self.prep.clone(), self.classes.clone());
+        Ok(Some(Request { run: self.run.clone(), round: self.round, prep, classes, ask }))
+    }
+
+    /// Takes the merged answers of all partitions to the last request.
+    pub fn absorb(&mut self, mut stats: PartialStats, watch: &mut dyn Observer) -> Result<()> {
+        if stats.round != self.round || stats.first != 0 || stats.count != self.setup.partitions {
+            return Err(Error::Data(format!(
+                "expected the answers of partitions 0 to {} to round {}, found those of {} to {} to round {}",
+                self.setup.partitions - 1,
+                self.round,
+                stats.first,
+                stats.first + stats.count - 1,
+                stats.round
+            )));
+        }
+        let mut trace = std::mem::take(&mut self.trace);
+        let outcome = self.advance(&mut stats, &mut Both(&mut trace, watch));
+        self.trace = trace;
+        outcome?;
+        self.round += 1;
+        Ok(())
+    }
+
+    fn advance(&mut self, stats: &mut PartialStats, watch: &mut dyn Observer) -> Result<()> {
+        let n = stats.samples as f64;
+        match &mut self.stage {
+            Stage::PrepMean => {
+                let m = self.prep.n_out()?;
+                let mean = scaled_columns(stats.take("sum", m, 1)?.as_ref(), |_| 1.0 / n);
+                if self.setup.prep.need(self.prep.n_steps())? == Need::Scatter {
+                    self.stage = Stage::PrepScatter { mean };
+                    return Ok(());
+                }
+                self.add_step(n, &mean, None, watch)
+            }
+            Stage::PrepScatter { mean } => {
+                let (m, mean) = (mean.nrows(), mean.clone());
+                let scatter = unpacked(&stats.take("scatter", m * (m + 1) / 2, 1)?, m);
+                self.add_step(n, &mean, Some(&scatter), watch)
+            }
+            Stage::Survey => self.take_survey(stats),
+            Stage::Moments { by_class } => {
+                let (by_class, m) = (*by_class, self.moments.n_features());
+                let size = m * (m + 1) / 2;
+                if !by_class {
+                    self.moments.outer = unpacked(&stats.take("scatter", size, 1)?, m);
+                    return self.begin_method(&[], watch);
+                }
+                let scatter = |c: usize| Ok(unpacked(&stats.take(&format!("scatter.{c}"), size, 1)?, m));
+                let scatters: Vec<Mat<f64>> = (0..self.classes.len()).map(scatter).collect::<Result<_>>()?;
+                self.moments.outer = self.moments.outer_of(&scatters);
+                self.begin_method(&scatters, watch)
+            }
+            Stage::Lcdl(rounds) => {
+                if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
+                    self.stage = Stage::Done(parts);
+                }
+                Ok(())
+            }
+            Stage::Svgdl(rounds) => {
+                if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
+                    self.stage = Stage::Done(parts);
+                }
+                Ok(())
+            }
+            Stage::LinearSvm(newton) => {
+                newton.absorb(stats, None)?;
+                if newton.pending().is_empty() {
+                    let (svm, _) = newton.solution();
+                    let bias = svm.bias_row();
+                    self.stage = Stage::Done(vec![("svm_weights".into(), svm.weights), ("svm_bias".into(), bias)]);
+                }
+                Ok(())
+            }
+            Stage::Done(_) => Err(Error::Data("the model is finished, there is no open question".into())),
+        }
+    }
+
+    fn add_step(
+        &mut self,
+        n: f64,
+        mean: &Mat<f64>,
+        scatter: Option<&Mat<f64>>,
+        watch: &mut dyn Observer,
+    ) -> Result<()> {
+        let mean: Vec<f64> = mean.col(0).iter().copied().collect();
+        self.prep.add_step(&self.setup.prep, n, &mean, scatter, watch)?;
+        self.next_step(watch)
+    }
+
+    /// Adds preprocessing steps that need no samples, up to the first that does, or to the survey.
+    fn next_step(&mut self, watch: &mut dyn Observer) -> Result<()> {
+        while self.prep.n_steps() < self.setup.prep.len() {
+            if self.setup.prep.need(self.prep.n_steps())? != Need::Nothing {
+                self.stage = Stage::PrepMean;
+                return Ok(());
+            }
+            self.prep.add_step(&self.setup.prep, 0.0, &[], None, watch)?;
+        }
+        self.stage = Stage::Survey;
+        Ok(())
+    }
+
+    fn take_survey(&mut self, stats: &mut PartialStats) -> Result<()> {
+        let m = self.prep.n_out()?;
+        let mut found = stats.take_all("label.");
+        let labels: Vec<String> = found.iter().map(|(label, _)| label.clone()).collect();
+        self.classes = sorted_classes(&labels);
+        if self.classes.len() < 2 {
+            return Err(Error::Data(format!(
+                "only one class (`{}`): a classifier needs samples of at least two classes",
+                self.classes.first().map_or("", String::as_str)
+            )));
+        }
+        found.sort_by_key(|(label, _)| self.classes.iter().position(|class| class == label));
+        for (_, sum) in &found {
+            super::message::check_shape("label", sum, Some(m + 1), Some(1))?;
+        }
+        self.moments.counts = found.iter().map(|(_, sum)| sum[(m, 0)]).collect();
+        self.moments.sums = Mat::from_fn(m, found.len(), |i, c| found[c].1[(i, 0)]);
+        let side = m + self.classes.len() + 1;
+        let bytes = 4 * self.classes.len() * side * side;
+        if bytes > LARGEST_ANSWER && self.method.key != "ridge" {
+            return Err(Error::Data(format!(
+                "the answers of a round would take {} MiB ({} classes, {m} features); use fewer features \
+                 (--prep pca:N) or train in memory",
+                bytes >> 20,
+                self.classes.len()
+            )));
+        }
+        self.stage = Stage::Moments { by_class: matches!(self.method.key, "lcdl-sv" | "svgdl" | "crc") };
+        Ok(())
+    }
+
+    fn begin_method(&mut self, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<()> {
+        let values = &self.setup.params;
+        self.stage = match self.method.key {
+            "ridge" => Stage::Done(moments::ridge(&params::from_map(values)?, &self.moments)?),
+            "crc" => Stage::Done(moments::crc(&self.moments, scatters)?),
+            "linear-svm" => {
+                let tau = 1.0 / params::from_map::<LinearSvm>(values)?.theta;
+                let (second, by_class) = self.moments.bordered();
+                Stage::LinearSvm(Newton::from_moments(&second, &by_class, tau)?)
+            }
+            "svgdl" => {
+                let svgdl = params::from_map::<Svgdl>(values)?;
+                Stage::Svgdl(Box::new(svgdl::partitioned::Rounds::begin(svgdl, &self.moments, scatters, watch)?))
+            }
+            _ => {
+                let lcdl = params::from_map::<LcdlSv>(values)?;
+                Stage::Lcdl(Box::new(lcdl_sv::partitioned::Rounds::begin(lcdl, &self.moments, scatters, watch)?))
+            }
+        };
+        Ok(())
+    }
+
+    /// The model, once [`Trainer::request`] has nothing more to ask.
+    pub fn model(&self) -> Result<Option<Model>> {
+        let Stage::Done(parts) = &self.stage else { return Ok(None) };
+        let parts = Parts::new(self.classes.clone(), parts.iter().cloned().collect());
+        let classifier = self.method.restore(&self.setup.params, parts)?;
+        let mut model = Model::new(self.method, self.setup.params.clone(), self.prep.clone(), classifier)?;
+        model.info.insert("partitions".into(), json!(self.setup.partitions));
+        if let Some(last) = self.trace.steps.last() {
+            model.info.insert("n_iter".into(), json!(last.iter));
+            model.info.insert("objective".into(), json!(last.objective));
+        }
+        if !self.trace.warnings.is_empty() {
+            model.info.insert("warnings".into(), json!(self.trace.warnings));
+        }
+        Ok(Some(model))
+    }
+}
+
+/// Tells two observers.
+struct Both<'a>(&'a mut Trace, &'a mut dyn Observer);
+
+impl Observer for Both<'_> {
+    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let _ = self.0.step(step);
+        self.1.step(step)
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.0.warn(warning);
+        self.1.warn(warning);
+    }
+}

@@ -1,0 +1,125 @@
+//! The whole state of a training as bytes.
+
+use super::{Setup, Stage, Trainer};
+use crate::methods::{lcdl_sv, svgdl};
+use crate::observe::{Trace, TraceStep};
+use crate::registry::Values;
+use crate::scale::message::Message;
+use crate::scale::moments::Moments;
+use crate::scale::newton::Newton;
+use crate::scale::request::{put_prep, take_prep};
+use crate::{Error, Result, params};
+
+const FORMAT: &str = "atomlearn.checkpoint/1";
+
+impl Trainer {
+    /// The whole state: a checkpoint.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut message = Message::new(FORMAT);
+        let Setup { method, params, prep, partitions, data, .. } = &self.setup;
+        message.set("setup", (method, params, prep.to_string(), partitions, data));
+        message.set("run", &self.run);
+        message.set("round", self.round);
+        message.set("classes", &self.classes);
+        message.set("counts", &self.moments.counts);
+        message.set("steps", &self.trace.steps);
+        message.set("warnings", &self.trace.warnings);
+        put_prep(&mut message, &self.prep);
+        message.put("moments.sums", self.moments.sums.clone());
+        message.put("moments.outer", self.moments.outer.clone());
+        let stage = match &self.stage {
+            Stage::PrepMean => "prep-mean",
+            Stage::PrepScatter { mean } => {
+                message.put("mean", mean.clone());
+                "prep-scatter"
+            }
+            Stage::Survey => "survey",
+            Stage::Moments { by_class: true } => "class-moments",
+            Stage::Moments { by_class: false } => "moments",
+            Stage::Lcdl(rounds) => {
+                rounds.store(&mut message);
+                "lcdl"
+            }
+            Stage::Svgdl(rounds) => {
+                rounds.store(&mut message);
+                "svgdl"
+            }
+            Stage::LinearSvm(newton) => {
+                newton.store(&mut message);
+                "linear-svm"
+            }
+            Stage::Done(parts) => {
+                message.set("parts", parts.iter().map(|(name, _)| name).collect::<Vec<_>>());
+                parts.iter().for_each(|(name, part)| message.put(format!("part.{name}"), part.clone()));
+                "done"
+            }
+        };
+        message.set("stage", stage);
+        message.encode()
+    }
+
+    /// Goes on from a checkpoint, which may be hostile.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut message = Message::decode(bytes, FORMAT)?;
+        let (method, values, prep, partitions, data): (String, Values, String, usize, String) = message.get("setup")?;
+        let fitted = take_prep(&mut message)?;
+        let n_features = fitted.n_features();
+        let setup = Setup { method, params: values, prep: prep.parse()?, partitions, n_features, data };
+        let mut trainer = Trainer::new(setup, message.get("run")?)?;
+        trainer.prep = fitted;
+        trainer.round = message.get("round")?;
+        trainer.classes = message.get("classes")?;
+        let (steps, warnings): (Vec<TraceStep>, Vec<String>) = (message.get("steps")?, message.get("warnings")?);
+        trainer.trace = Trace { steps, warnings };
+        let (m, n_classes) = (trainer.prep.n_out()?, trainer.classes.len());
+        let stage: String = message.get("stage")?;
+        if !matches!(stage.as_str(), "prep-mean" | "prep-scatter" | "survey") {
+            let counts: Vec<f64> = message.get("counts")?;
+            if counts.len() != n_classes || n_classes < 2 || counts.iter().any(|&n| n < 1.0) {
+                return Err(Error::Data("the checkpoint's classes do not fit its counts".into()));
+            }
+            let sums = message.take("moments.sums", m, n_classes)?;
+            let known = if stage.ends_with("moments") { 0 } else { m };
+            trainer.moments = Moments { counts, sums, outer: message.take("moments.outer", known, known)? };
+        }
+        let values = &trainer.setup.params;
+        trainer.stage = match stage.as_str() {
+            "prep-mean" => Stage::PrepMean,
+            "prep-scatter" => Stage::PrepScatter { mean: message.take("mean", m, 1)? },
+            "survey" => Stage::Survey,
+            "moments" => Stage::Moments { by_class: false },
+            "class-moments" => Stage::Moments { by_class: true },
+            "lcdl" => {
+                let lcdl = params::from_map(values)?;
+                let rounds = lcdl_sv::partitioned::Rounds::restore(lcdl, &mut message, m, &trainer.classes)?;
+                Stage::Lcdl(Box::new(rounds))
+            }
+            "svgdl" => {
+                let svgdl = params::from_map(values)?;
+                Stage::Svgdl(Box::new(svgdl::partitioned::Rounds::restore(svgdl, &mut message, m, n_classes)?))
+            }
+            "linear-svm" => {
+                let newton = Newton::restore(&mut message)?;
+                if newton.dim() != m || newton.n_classes() != n_classes {
+                    return Err(Error::Data("the checkpoint's SVM does not fit its samples".into()));
+                }
+                Stage::LinearSvm(newton)
+            }
+            "done" => {
+                let names: Vec<String> = message.get("parts")?;
+                let parts = names.into_iter().map(|name| {
+                    let part = message.take(&format!("part.{name}"), None, None)?;
+                    Ok((name, part))
+                });
+                Stage::Done(parts.collect::<Result<_>>()?)
+            }
+            other => return Err(Error::Data(format!("the checkpoint is in an unknown stage `{other}`"))),
+        };
+        let fitting = matches!(trainer.stage, Stage::PrepMean | Stage::PrepScatter { .. });
+        let (fitted, all) = (trainer.prep.n_steps(), trainer.setup.prep.len());
+        if !trainer.prep.spec().starts(&trainer.setup.prep) || fitting == (fitted == all) {
+            return Err(Error::Data("the checkpoint's preprocessing does not fit its stage".into()));
+        }
+        Ok(trainer)
+    }
+}

@@ -1,0 +1,190 @@
+//! Partitioned training: the same model as in memory, and the same bits however it is run.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use atomlearn::observe::Trace;
+use atomlearn::registry::{self, Values};
+use atomlearn::scale::*;
+use atomlearn::{Dataset, Mat, Model, synth};
+use serde_json::json;
+
+/// Samples in an order that mixes the classes, with their labels.
+fn mixed(data: &Dataset) -> (Mat<f64>, Vec<String>) {
+    let n = data.n_samples();
+    let targets = data.targets();
+    let step = (1..n).find(|s| *s > n / 3 && gcd(*s, n) == 1).unwrap();
+    let order: Vec<usize> = (0..n).map(|i| i * step % n).collect();
+    let x = Mat::from_fn(data.n_features(), n, |i, j| data.x()[(i, order[j])]);
+    (x, order.iter().map(|&i| data.classes()[targets[i]].clone()).collect())
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+struct Run {
+    x: Mat<f64>,
+    labels: Vec<String>,
+    partitions: usize,
+    remember: bool,
+    through_bytes: bool,
+}
+
+impl Run {
+    fn new(data: &Dataset, partitions: usize) -> Self {
+        let (x, labels) = mixed(data);
+        Run { x, labels, partitions, remember: true, through_bytes: false }
+    }
+
+    fn setup(&self, method: &str, values: &Values, prep: &str) -> Setup {
+        Setup {
+            method: method.into(),
+            params: values.clone(),
+            prep: prep.parse().unwrap(),
+            partitions: self.partitions,
+            n_features: self.x.nrows(),
+            data: "test".into(),
+        }
+    }
+
+    fn train(&self, method: &str, values: &Values, prep: &str) -> Result<(Model, Trace), atomlearn::Error> {
+        let mut trainer = Trainer::new(self.setup(method, values, prep), "run".into())?;
+        let mut memos = vec![Memo::default(); self.partitions];
+        let n = self.x.ncols();
+        while let Some(mut request) = trainer.request()? {
+            if self.through_bytes {
+                request = Request::from_bytes(&request.to_bytes()?)?;
+                trainer = Trainer::from_bytes(&trainer.to_bytes()?)?;
+            }
+            let mut merger = Merger::default();
+            for (p, memo) in memos.iter_mut().enumerate() {
+                let (start, end) = (p * n / self.partitions, (p + 1) * n / self.partitions);
+                if !self.remember {
+                    *memo = Memo::default();
+                }
+                let labels = || Ok(self.labels[start..end].to_vec());
+                let part = Partition { index: p, x: self.x.subcols(start, end - start), labels: &labels };
+                let stats = part.answer(&request, memo)?;
+                let stats = if self.through_bytes { PartialStats::from_bytes(&stats.to_bytes()?)? } else { stats };
+                merger.push(stats)?;
+            }
+            trainer.absorb(merger.finish()?.unwrap(), &mut ())?;
+        }
+        Ok((trainer.model()?.unwrap(), trainer.trace().clone()))
+    }
+
+    fn refusal(&self, method: &str, values: &Values, prep: &str) -> String {
+        self.train(method, values, prep).err().unwrap().to_string()
+    }
+
+    fn plain(&self, method: &str, values: &Values, prep: &str) -> (Model, Trace) {
+        let train = Dataset::new(self.x.as_ref(), &self.labels).unwrap();
+        let mut trace = Trace::default();
+        let method = registry::method(method).unwrap();
+        (Model::train(method, values, &prep.parse().unwrap(), &train, &mut trace).unwrap(), trace)
+    }
+
+    /// Largest difference of scores between partitioned and plain training, relative to the largest score.
+    fn difference(&self, method: &str, values: &Values, prep: &str) -> f64 {
+        let (found, steps) = self.train(method, values, prep).unwrap();
+        let (expected, plain_steps) = self.plain(method, values, prep);
+        for (a, b) in steps.steps.iter().zip(&plain_steps.steps) {
+            if let (Some(a), Some(b)) = (a.objective, b.objective) {
+                assert!((a - b).abs() <= 1e-6 * b.abs(), "objective {a} against {b}");
+            }
+        }
+        assert_eq!(steps.steps.len(), plain_steps.steps.len());
+        assert_eq!(found.classes(), expected.classes());
+        let (a, b) = (found.scores(self.x.as_ref()).unwrap(), expected.scores(self.x.as_ref()).unwrap());
+        (&a - &b).norm_max() / b.norm_max()
+    }
+}
+
+fn values(json: serde_json::Value) -> Values {
+    json.as_object().unwrap().clone()
+}
+
+#[test]
+fn every_method_agrees_with_plain_training() {
+    let data = synth::blobs(4, 90, 12, 7);
+    let run = Run::new(&data, 5);
+    for (method, params, prep) in [
+        ("ridge", json!({}), "unit"),
+        ("crc", json!({}), "unit"),
+        ("linear-svm", json!({}), "unit"),
+        ("svgdl", json!({"max_iter": 4, "lambda2": 1e-3}), "unit"),
+        ("svgdl", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-2, "active_set": "converged"}), "unit"),
+        ("svgdl", json!({"max_iter": 3, "lambda2": 0.0}), "unit"),
+        ("lcdl-sv", json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2}), "unit"),
+        ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-3}), "unit"),
+        ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 4, "lambda2": 0.0}), "standard,unit"),
+        ("lcdl-sv", json!({"max_iter": 0, "atoms_per_class": 4}), "center,pca:8"),
+        (
+            "lcdl-sv",
+            json!({"max_iter": 3, "atoms_per_class": 4, "lambda2": 1e-3, "active_set": "converged"}),
+            "pca-uncentered:9,unit",
+        ),
+        (
+            "lcdl-sv",
+            json!({"max_iter": 3, "atoms_per_class": 4, "lambda2": 1e-3, "atom_norm": "unit"}),
+            "random:9,unit",
+        ),
+        ("lcdl-sv", json!({"max_iter": 2, "atoms_per_class": 3, "lambda2": 1e-3, "refit_svm": true}), "none"),
+    ] {
+        let difference = run.difference(method, &values(params.clone()), prep);
+        assert!(difference < 1e-6, "{method} {params} {prep}: {difference:e}");
+    }
+}
+
+fn parts(model: &Model) -> Vec<(String, Mat<f64>)> {
+    model.classifier().parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect()
+}
+
+#[test]
+fn bits_depend_on_the_partitions_alone() {
+    let data = synth::blobs(3, 1700, 9, 3);
+    let params = values(json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2, "tol": 0.0}));
+    let train = |run: &Run, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| parts(&run.train("lcdl-sv", &params, "standard,unit").unwrap().0))
+    };
+    let mut run = Run::new(&data, 2);
+    let expected = train(&run, 1);
+    assert!(train(&run, 3) == expected, "threads");
+    run.remember = false;
+    assert!(train(&run, 2) == expected, "forgetful partitions");
+    run.through_bytes = true;
+    assert!(train(&run, 2) == expected, "bytes and checkpoints");
+    run.partitions = 3;
+    assert!(train(&run, 2) != expected, "other partitions round otherwise");
+}
+
+#[test]
+fn what_cannot_be_partitioned_is_refused_with_advice() {
+    let run = Run::new(&synth::blobs(3, 20, 6, 1), 2);
+    let refuses = |method: &str, params: serde_json::Value, prep: &str, words: &str| {
+        let error = run.refusal(method, &values(params), prep);
+        assert!(error.contains(words), "{error}");
+    };
+    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, ridge, linear-svm");
+    refuses("ridge", json!({}), "kernel:rbf:auto", "landmarks");
+    refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
+    refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");
+    let one = Run { labels: vec!["a".into(); 60], ..Run::new(&synth::blobs(3, 20, 6, 1), 2) };
+    assert!(one.refusal("ridge", &Values::new(), "unit").contains("only one class"));
+    let mut nan = Run::new(&synth::blobs(3, 20, 6, 1), 2);
+    nan.x[(2, 40)] = f64::NAN;
+    assert!(nan.refusal("ridge", &Values::new(), "unit").contains("partition 1: sample 10"));
+}
+
+#[test]
+fn damaged_checkpoints_and_requests_are_errors() {
+    let run = Run::new(&synth::blobs(3, 20, 6, 1), 2);
+    let trainer = Trainer::new(run.setup("lcdl-sv", &Values::new(), "center,unit"), "run".into()).unwrap();
+    let (state, request) = (trainer.to_bytes().unwrap(), trainer.request().unwrap().unwrap().to_bytes().unwrap());
+    for bytes in [&state, &request] {
+        for place in (0..bytes.len()).step_by(3) {
+            assert!(Trainer::from_bytes(&bytes[..place]).is_err() && Request::from_bytes(&bytes[..place]).is_err());
+        }
+    }
+    assert!(Trainer::from_bytes(&request).is_err() && Request::from_bytes(&state).is_err());
+}
