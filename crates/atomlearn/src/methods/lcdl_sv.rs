@@ -17,6 +17,9 @@
 //! docs/methods/lcdl-sv.md. The most important: all arithmetic runs in the subspace that dictionary and codes really
 //! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse.
 
+pub(crate) mod partitioned;
+mod refit;
+
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::export::{Graph, Value};
 use crate::graph::{Affinity, AtomGraph};
@@ -35,10 +38,6 @@ const USUAL_ATOMS: usize = 10;
 /// Above this condition number the code matrix gets [`SAFE_RIDGE`] added to its Laplacian.
 const WORST_CONDITION: f64 = 1e10;
 const SAFE_RIDGE: f64 = 1e-3;
-/// Loss of training accuracy from training codes to test codes that marks an SVM as lagging behind its dictionary.
-const LAGGING: f64 = 0.01;
-/// Added to the diagonal of the system for equal scores, as a fraction of its largest entry.
-const EQUAL_SCORES: f64 = 1e-12;
 
 /// Which of the three decision rules is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -403,53 +402,6 @@ impl LcdlSv {
         2.0 * self.lambda2 * (norms + self.theta * losses)
     }
 
-    /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
-    /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
-    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a model whose refitted SVM is a good start.
-    fn refit(
-        &self,
-        mut model: LcdlSvModel,
-        train: &Dataset,
-        on_fitted: f64,
-        near: Option<&LcdlSvModel>,
-        watch: &mut dyn Observer,
-    ) -> Result<LcdlSvModel> {
-        let targets = train.targets();
-        let never_fitted = model.svm.weights.norm_max() == 0.0;
-        let refit = never_fitted
-            || self.refit_svm.unwrap_or_else(|| {
-                let scores = mul(model.folded.as_ref(), train.x());
-                let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
-                let lagging = on_test < on_fitted - LAGGING;
-                if lagging {
-                    watch.warn(&lagging_warning(on_fitted, on_test));
-                }
-                lagging
-            });
-        model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
-        if refit {
-            model.svm = self.fit_to_test_codes(model.coder.map(), train, near)?;
-            model.bias = model.svm.bias_row();
-            model.folded = mul(model.svm.weights.transpose(), model.coder.map());
-        }
-        Ok(model)
-    }
-
-    /// The SVM on codes `P x`. With more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
-    fn fit_to_test_codes(&self, map: MatRef<'_, f64>, train: &Dataset, near: Option<&LcdlSvModel>) -> Result<Svm> {
-        let (targets, tau) = (train.targets(), 1.0 / self.theta);
-        let fit = |map: MatRef<'_, f64>| {
-            let start = near.and_then(|near| near.svm_with_codes(map));
-            svm::one_vs_rest(mul(map, train.x()).as_ref(), &targets, train.n_classes(), tau, start.as_ref())
-        };
-        if map.nrows() <= map.ncols() {
-            return fit(map);
-        }
-        let (q, r) = qr(map);
-        let svm = fit(r.as_ref())?;
-        Ok(Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias })
-    }
-
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
         let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1, "LCDL-SV test coder")?;
         let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
@@ -467,15 +419,6 @@ impl LcdlSv {
             trained: None,
         })
     }
-}
-
-fn lagging_warning(on_fitted: f64, on_test: f64) -> String {
-    format!(
-        "LCDL-SV: the dictionary moved away from its SVM in the last iteration (training accuracy {:.1} % on training \
-         codes, {:.1} % on test codes); the SVM is refitted (set refit_svm to silence this)",
-        100.0 * on_fitted,
-        100.0 * on_test,
-    )
 }
 
 /// Scores of the fused rule: residual score plus `eta2` times SVM score.
@@ -520,17 +463,6 @@ struct Rescaled {
 impl LcdlSvModel {
     fn residual_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         -self.coder.of(x).regularized()
-    }
-
-    /// Nearly the same scores from other codes `P x`: weights `U` with `U^T P` as near to this model's as can be. The scale
-    /// of codes changes with `eta1`, so that the same weights would be far off. `None` if the codes are all but zero.
-    fn svm_with_codes(&self, map: MatRef<'_, f64>) -> Option<Svm> {
-        let mut system = outer_gram(map);
-        let shift = EQUAL_SCORES * (0..system.nrows()).map(|k| system[(k, k)]).fold(0.0, f64::max);
-        (0..system.nrows()).for_each(|k| system[(k, k)] += shift);
-        let factor = Spd::new(system, "LCDL-SV refit").ok()?;
-        let weights = factor.solve(mul(map, self.folded.transpose()).as_ref());
-        Some(Svm { weights, bias: self.svm.bias.clone() })
     }
 
     fn svm_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -603,6 +535,5 @@ impl Classifier for LcdlSvModel {
     }
 }
 
-pub(crate) mod partitioned;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@
 //! SVM where the last iteration left it; the SVM depends on the codes, not on the new dictionary. Further rounds
 //! are Newton steps of the SVM. The first iteration has no pull, and the SVM starts from known sums.
 
-use super::{AtomNorm, LAGGING, LcdlSv, Pull, Rescaled, USUAL_ATOMS, lagging_warning};
+use super::refit::{LAGGING, lagging_warning};
+use super::{AtomNorm, LcdlSv, Pull, Rescaled, USUAL_ATOMS};
 use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
 use crate::linalg::{gram, mul, qr, relative_change};

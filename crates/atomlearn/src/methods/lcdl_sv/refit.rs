@@ -1,0 +1,83 @@
+//! The SVM fitted once more, to the codes that new samples get.
+
+use super::{LcdlSv, LcdlSvModel, Trained, accuracy, with_bias};
+use crate::linalg::{Spd, mul, outer_gram, qr};
+use crate::svm::{self, Svm};
+use crate::{Dataset, Observer, Result};
+use faer::MatRef;
+
+/// Loss of training accuracy from training codes to test codes that marks an SVM as lagging behind its dictionary.
+pub(super) const LAGGING: f64 = 0.01;
+/// Added to the diagonal of the system for equal scores, as a fraction of its largest entry.
+const EQUAL_SCORES: f64 = 1e-12;
+
+impl LcdlSv {
+    /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
+    /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
+    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a model whose refitted SVM is a good start.
+    pub(super) fn refit(
+        &self,
+        mut model: LcdlSvModel,
+        train: &Dataset,
+        on_fitted: f64,
+        near: Option<&LcdlSvModel>,
+        watch: &mut dyn Observer,
+    ) -> Result<LcdlSvModel> {
+        let targets = train.targets();
+        let never_fitted = model.svm.weights.norm_max() == 0.0;
+        let refit = never_fitted
+            || self.refit_svm.unwrap_or_else(|| {
+                let scores = mul(model.folded.as_ref(), train.x());
+                let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
+                let lagging = on_test < on_fitted - LAGGING;
+                if lagging {
+                    watch.warn(&lagging_warning(on_fitted, on_test));
+                }
+                lagging
+            });
+        model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
+        if refit {
+            model.svm = self.fit_to_test_codes(model.coder.map(), train, near)?;
+            model.bias = model.svm.bias_row();
+            model.folded = mul(model.svm.weights.transpose(), model.coder.map());
+        }
+        Ok(model)
+    }
+
+    /// The SVM on codes `P x`. With more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
+    fn fit_to_test_codes(&self, map: MatRef<'_, f64>, train: &Dataset, near: Option<&LcdlSvModel>) -> Result<Svm> {
+        let (targets, tau) = (train.targets(), 1.0 / self.theta);
+        let fit = |map: MatRef<'_, f64>| {
+            let start = near.and_then(|near| near.svm_with_codes(map));
+            svm::one_vs_rest(mul(map, train.x()).as_ref(), &targets, train.n_classes(), tau, start.as_ref())
+        };
+        if map.nrows() <= map.ncols() {
+            return fit(map);
+        }
+        let (q, r) = qr(map);
+        let svm = fit(r.as_ref())?;
+        Ok(Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias })
+    }
+}
+
+impl LcdlSvModel {
+    /// Nearly the same scores from other codes `P x`: weights `U` with `U^T P` as near to this model's as can be. The scale
+    /// of codes changes with `eta1`, so that the same weights would be far off. `None` if the codes are all but zero.
+    fn svm_with_codes(&self, map: MatRef<'_, f64>) -> Option<Svm> {
+        let mut system = outer_gram(map);
+        let shift = EQUAL_SCORES * (0..system.nrows()).map(|k| system[(k, k)]).fold(0.0, f64::max);
+        (0..system.nrows()).for_each(|k| system[(k, k)] += shift);
+        let factor = Spd::new(system, "LCDL-SV refit").ok()?;
+        let weights = factor.solve(mul(map, self.folded.transpose()).as_ref());
+        Some(Svm { weights, bias: self.svm.bias.clone() })
+    }
+}
+
+pub(super) fn lagging_warning(on_fitted: f64, on_test: f64) -> String {
+    format!(
+        "LCDL-SV: the dictionary moved away from its SVM in the last iteration (training accuracy {:.1} % on training \
+         codes, {:.1} % on test codes); the SVM is refitted (set refit_svm to silence this)",
+        100.0 * on_fitted,
+        100.0 * on_test,
+    )
+}
