@@ -3,8 +3,8 @@
     python bench/onnx_golden.py make NETWORKS > crates/atomlearn-features/tests/golden/onnx.json
     python bench/onnx_golden.py compare NETWORK LAYER IMAGES FEATURES.npz
 
-`make` takes a picture that both sides draw by formula through `tiny_vgg.onnx` and `efficientnet_lite0.onnx` of the folder
-NETWORKS. `compare` takes every image of a folder through a network and compares with a feature file that
+`make` takes a picture that both sides draw by formula through `tiny_vgg.onnx` and `efficientnet_lite0.onnx` of the
+folder NETWORKS. `compare` takes every image of a folder through a network and compares with a feature file that
 `atomlearn features IMAGES --kind onnx --onnx NETWORK --layer LAYER --preset efficientnet-lite` wrote.
 
 Needs numpy, Pillow, onnx and onnxruntime.

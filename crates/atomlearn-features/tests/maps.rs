@@ -54,12 +54,15 @@ fn a_pyramid_tells_stripes_apart_and_never_sees_test_images() {
         let near = (0..images.len()).filter(|&j| is_train[j]).min_by(|&a, &b| distance(a).total_cmp(&distance(b)));
         assert_eq!(images[near.unwrap()].class, images[i].class);
     }
-    let train: Vec<_> =
-        images.iter().zip(&is_train).filter(|(_, flag)| **flag).map(|(image, _)| image.clone()).collect();
-    let (alone, _) =
-        fit(&FeatureSpec::SiftPyramid(sift()), None, &train, &vec![true; train.len()], false, &()).unwrap();
-    // Places in the list seed the draw of descriptors, so only the kind of map can be compared, not its bits.
-    assert_eq!(alone.dim(), map.dim());
+    // Other test images: what is learned, and with it the features of training images, stays the same to the bit.
+    for i in (0..images.len()).filter(|&i| !is_train[i]) {
+        std::fs::write(&images[i].path, pattern(80, 70, i).to_png().unwrap()).unwrap();
+    }
+    let (again, other) = fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &is_train, false, &()).unwrap();
+    assert_eq!(again.to_content().matrices, map.to_content().matrices);
+    for (i, &trains) in is_train.iter().enumerate() {
+        assert_eq!(all.x.col(i) == other.x.col(i), trains);
+    }
 }
 
 #[test]
