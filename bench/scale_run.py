@@ -155,6 +155,35 @@ def on_dask(source: Path, workers: int, partitions, params: dict):
     return model.model_, used() - before, time.perf_counter() - start
 
 
+def worker_seconds() -> float:
+    """CPU seconds of this process, with the package imported; run on workers."""
+    import atomlearn.scaleout  # noqa: F401
+    import psutil
+
+    times = psutil.Process().cpu_times()
+    return times.user + times.system
+
+
+def dask_idle() -> None:
+    """What a cluster costs that has nothing to do."""
+    from distributed import Client, LocalCluster
+
+    def own() -> float:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime
+
+    cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None)
+    with cluster, Client(cluster) as client:
+        started, own_started, since = sum(client.run(worker_seconds).values()), own(), time.perf_counter()
+        time.sleep(10)
+        idle = sum(client.run(worker_seconds).values()) - started + own() - own_started
+        print(
+            f"4 idle workers: {started:.1f} CPU s to start them and import the package, then "
+            f"{idle / (time.perf_counter() - since):.2f} CPU s per second with scheduler and client",
+            flush=True,
+        )
+
+
 def dask_overhead(folder: Path, n: int, iterations: int) -> None:
     source, params = shards(folder, n), {**PARAMS, "max_iter": iterations}
     alone = train(source, iterations, "--out-of-core")
@@ -182,6 +211,7 @@ def main() -> None:
         if "bits" in only:
             same_bits(folder, 3)
         if "dask" in only:
+            dask_idle()
             dask_overhead(folder, args.samples, high)
     finally:
         if args.data is None:
