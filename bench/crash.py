@@ -30,7 +30,23 @@ COMMANDS = [
     ),
     (
         "tune",
-        ["tune", DIGITS, "--method", "dpl", "--grid", "tau=0.01,0.05,0.2", "--grid", "gamma=1e-4", "--folds", "3", "--records", "units.jsonl", "--resume", "-o", "best.toml"],
+        [
+            "tune",
+            DIGITS,
+            "--method",
+            "dpl",
+            "--grid",
+            "tau=0.01,0.05,0.2",
+            "--grid",
+            "gamma=1e-4",
+            "--folds",
+            "3",
+            "--records",
+            "units.jsonl",
+            "--resume",
+            "-o",
+            "best.toml",
+        ],
         ["best.toml"],
         "units.jsonl",
     ),
@@ -112,7 +128,9 @@ def check(binary, inputs, command, times, dice):
                 if not (folder / output).exists():
                     lost(f"{name}: no {output} after running again")
             shutil.rmtree(folder)
-        resumed = f"{kept} of {times * len(wanted)} records kept, the rest made again" if log else "run again from nothing"
+        resumed = (
+            f"{kept} of {times * len(wanted)} records kept, the rest made again" if log else "run again from nothing"
+        )
         return f"| {name} | {duration:.2f} | {times} | {broken} | {resumed} |"
 
 
