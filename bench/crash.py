@@ -1,8 +1,8 @@
 """Commands killed at random moments: `crash.py [--atomlearn BINARY] [--times 50] [--seed 1]`.
 
-Every command runs once unbroken and then `--times` times with SIGKILL at a random moment of its life. After a kill nothing
-partial may be visible under a final name; a command that can resume must then end with the same results as the unbroken
-run. Prints a Markdown table; ends with exit code 1 and the reason at the first thing lost.
+Every command runs once unbroken and then `--times` times with SIGKILL at a random moment of its life. After a kill
+nothing partial may be visible under a final name; a command that can resume must then end with the same results as the
+unbroken run. Prints a Markdown table; ends with exit code 1 and the reason at the first thing lost.
 """
 
 import argparse
