@@ -3,7 +3,8 @@
 use super::limits;
 use super::mat73::guarded;
 use crate::{Error, Result};
-use image::{DynamicImage, ImageBuffer, ImageDecoder, ImageReader, Limits, Luma, Rgb};
+use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageFormat, ImageReader, Limits, Luma, Rgb};
+use libjpeg_turbo_rs::{PixelFormat, decompress_to};
 use std::path::{Path, PathBuf};
 
 const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "pnm", "pgm", "ppm", "pbm", "tif", "tiff", "bmp"];
@@ -150,15 +151,15 @@ impl Picture {
 
     /// The bytes of a PNG file.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        self.encode(image::ImageFormat::Png)
+        self.encode(ImageFormat::Png)
     }
 
     /// The bytes of a JPEG file.
     pub fn to_jpeg(&self) -> Result<Vec<u8>> {
-        self.encode(image::ImageFormat::Jpeg)
+        self.encode(ImageFormat::Jpeg)
     }
 
-    fn encode(&self, format: image::ImageFormat) -> Result<Vec<u8>> {
+    fn encode(&self, format: ImageFormat) -> Result<Vec<u8>> {
         let (width, height, pixels) = (self.width as u32, self.height as u32, self.pixels.clone());
         let image = match self.channels {
             1 => ImageBuffer::<Luma<u8>, _>::from_raw(width, height, pixels).map(DynamicImage::ImageLuma8),
@@ -182,6 +183,7 @@ fn decode(bytes: &[u8]) -> Result<Picture, String> {
     limits.max_image_height = Some(MAX_SIDE);
     limits.max_alloc = Some(MAX_DECODED);
     reader.limits(limits);
+    let is_jpeg = reader.format() == Some(ImageFormat::Jpeg);
     let mut decoder = reader.into_decoder().map_err(|e| bad(e.to_string()))?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
@@ -194,7 +196,15 @@ fn decode(bytes: &[u8]) -> Result<Picture, String> {
         ));
     }
     let orientation = decoder.orientation().map_err(|e| bad(e.to_string()))?;
-    let mut image = DynamicImage::from_decoder(decoder).map_err(|e| bad(e.to_string()))?;
+    let exact = match decoder.color_type() {
+        ColorType::L8 if is_jpeg => jpeg(bytes, PixelFormat::Grayscale),
+        ColorType::Rgb8 if is_jpeg => jpeg(bytes, PixelFormat::Rgb),
+        _ => None,
+    };
+    let mut image = match exact {
+        Some(image) => image,
+        None => DynamicImage::from_decoder(decoder).map_err(|e| bad(e.to_string()))?,
+    };
     image.apply_orientation(orientation);
     let (width, height) = (image.width() as usize, image.height() as usize);
     let (channels, pixels) = match image.color().has_color() {
@@ -202,4 +212,15 @@ fn decode(bytes: &[u8]) -> Result<Picture, String> {
         false => (1, image.into_luma8().into_raw()),
     };
     Ok(Picture { width, height, channels, pixels })
+}
+
+/// Decoders of JPEG differ by a grey level here and there, which networks magnify. This one agrees with libjpeg-turbo to the
+/// bit, and so with most of the software that features are compared with. `None` for the kinds it does not know, such as CMYK.
+fn jpeg(bytes: &[u8], format: PixelFormat) -> Option<DynamicImage> {
+    let found = decompress_to(bytes, format).ok()?;
+    let (width, height) = (found.width as u32, found.height as u32);
+    match format {
+        PixelFormat::Grayscale => ImageBuffer::from_raw(width, height, found.data).map(DynamicImage::ImageLuma8),
+        _ => ImageBuffer::from_raw(width, height, found.data).map(DynamicImage::ImageRgb8),
+    }
 }
