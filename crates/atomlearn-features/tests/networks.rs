@@ -102,3 +102,31 @@ fn real_networks_agree_with_onnxruntime() {
     agrees("onnx/tiny_vgg_valueinfo.onnx", "fc6", "tiny_vgg fc6");
     agrees("onnx/efficientnet_lite0.onnx", "features", "efficientnet_lite0 features");
 }
+
+/// The numbers of a float32 array in an `.npz` file that was stored without compression.
+fn stored_array(npz: &[u8], name: &str) -> Vec<f32> {
+    let entry = format!("{name}.npy");
+    let at = npz.windows(entry.len()).position(|bytes| bytes == entry.as_bytes()).unwrap();
+    let magic = at + npz[at..].windows(6).position(|bytes| bytes == b"\x93NUMPY").unwrap();
+    let header = usize::from(u16::from_le_bytes([npz[magic + 8], npz[magic + 9]]));
+    let text = String::from_utf8_lossy(&npz[magic + 10..magic + 10 + header]).into_owned();
+    let shape = text.split(['(', ')']).nth(1).unwrap();
+    let count: usize = shape.split(',').filter_map(|side| side.trim().parse::<usize>().ok()).product();
+    let data = &npz[magic + 10 + header..][..4 * count];
+    data.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+#[test]
+fn the_small_vgg_gives_its_expected_layers() {
+    let (Some(path), Some(expected)) = (real("onnx/tiny_vgg.onnx"), real("onnx/tiny_vgg_expected.npz")) else { return };
+    let npz = std::fs::read(expected).unwrap();
+    let inputs: Vec<Vec<f32>> = stored_array(&npz, "input").chunks_exact(3 * 32 * 32).map(<[f32]>::to_vec).collect();
+    assert_eq!(inputs.len(), 2);
+    for layer in ["fc6", "fc7_relu", "logits"] {
+        let network = Network::open(&path, &OnnxSpec { batch: 2, ..spec(layer) }).unwrap();
+        let found: Vec<f64> = network.run(&inputs).unwrap().concat();
+        let expected = stored_array(&npz, layer);
+        assert_eq!(found.len(), expected.len());
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - f64::from(b)).abs() < 1e-4 * (1.0 + a.abs())), "{layer}");
+    }
+}
