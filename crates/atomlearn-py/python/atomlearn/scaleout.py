@@ -146,7 +146,7 @@ class PartitionedClassifier(DictionaryClassifier):
             return super().predict(X)
         client = client or default_client()
         source = _Files.of(client, X, None, None, None, None, labelled=False)
-        model = client.scatter(self.model_, broadcast=True, hash=False)
+        model = client.submit(_state, self.model_, pure=False, retries=RETRIES)
         futures = client.map(_predict_piece, source.tasks, model=model, pure=False, retries=RETRIES)
         in_model_order = self.classes_[np.argsort(self._class_order())]
         return in_model_order[np.concatenate(client.gather(futures))]
@@ -235,7 +235,8 @@ def _ask(client: Client, source, request: bytes) -> bytes:
     """One round: every partition answers, neighbours are merged until one answer is left."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            state = client.scatter(request, broadcast=True, hash=False)
+            # A task and not scattered data: workers fetch its result from one another, and if they die it is made again.
+            state = client.submit(_state, request, pure=False, retries=RETRIES)
             workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
             answers = []
             for index in range(len(source.tasks)):
@@ -250,11 +251,15 @@ def _ask(client: Client, source, request: bytes) -> bytes:
             wait(answers)
             return answers[0].result()
         except (CancelledError, KilledWorker) as error:
-            # The state was on workers that are gone, or a task went down with several workers.
+            # A task went down with several workers.
             if attempt == ATTEMPTS:
                 raise RuntimeError(f"the cluster lost the same round {ATTEMPTS} times") from error
             time.sleep(0.2 * attempt)
     raise AssertionError("not reached")
+
+
+def _state(content):
+    return content
 
 
 def _answer_piece(piece: str, request: bytes) -> bytes:
