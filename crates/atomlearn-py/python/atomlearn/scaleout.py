@@ -235,7 +235,7 @@ def _ask(client: Client, source, request: bytes) -> bytes:
     """One round: every partition answers, neighbours are merged until one answer is left."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            # A task and not scattered data: workers fetch its result from one another, and if they die it is made again.
+            # A task and not scattered data: workers fetch it from one another, and if they die it is made again.
             state = client.submit(_state, request, pure=False, retries=RETRIES)
             workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
             answers = []
