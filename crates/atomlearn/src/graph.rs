@@ -92,6 +92,42 @@ impl AtomGraph {
         }
     }
 
+    /// The largest sum of the weights at one atom; twice that bounds every norm of `L`.
+    pub fn largest_degree(&self) -> f64 {
+        let mut degrees = vec![0.0; self.n_atoms];
+        self.edges.iter().for_each(|&(i, j, weight)| {
+            degrees[i] += weight;
+            degrees[j] += weight;
+        });
+        degrees.into_iter().fold(0.0, f64::max)
+    }
+
+    /// `target += L a`.
+    pub fn add_product(&self, a: MatRef<'_, f64>, target: &mut Mat<f64>) {
+        for c in 0..a.ncols() {
+            let (from, to) = (column(a, c), target.col_as_slice_mut(c));
+            for &(i, j, weight) in &self.edges {
+                let difference = weight * (from[i] - from[j]);
+                to[i] += difference;
+                to[j] -= difference;
+            }
+        }
+    }
+
+    /// `V` with `V V^T = q^T L q`: for every edge a column, the difference of two rows of `q` times the root of the weight.
+    pub fn differences(&self, q: MatRef<'_, f64>) -> Mat<f64> {
+        let rows = q.transpose().to_owned();
+        let mut differences = Mat::zeros(q.ncols(), self.edges.len());
+        for (e, &(i, j, weight)) in self.edges.iter().enumerate() {
+            let root = weight.sqrt();
+            let (from, to) = (column(rows.as_ref(), i), column(rows.as_ref(), j));
+            for ((v, from), to) in differences.col_as_slice_mut(e).iter_mut().zip(from).zip(to) {
+                *v = root * (from - to);
+            }
+        }
+        differences
+    }
+
     /// `tr(Z^T L Z)` for codes with `Z Z^T = q c q^T`: the sum of `w (q_i - q_j)^T c (q_i - q_j)` over the edges, where `q_i`
     /// is row `i` of `q`.
     pub fn energy(&self, q: MatRef<'_, f64>, c: MatRef<'_, f64>) -> f64 {

@@ -37,6 +37,11 @@ pub fn normalize_columns(x: MatMut<'_, f64>) -> usize {
     zeros
 }
 
+/// Sum of the products of all entries.
+pub fn inner_product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
+    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.transpose() * b).sum()
+}
+
 /// Frobenius norm.
 pub fn frobenius(a: MatRef<'_, f64>) -> f64 {
     a.norm_l2()

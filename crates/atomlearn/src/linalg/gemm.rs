@@ -6,7 +6,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 /// Width of a panel of the result; one task each.
-const PANEL: usize = 128;
+const PANEL: usize = 192;
 /// A symmetric product of at most this width is one task.
 const GRAM_LEAF: usize = 256;
 /// Products below this many multiply-adds are not worth a task switch.
@@ -39,9 +39,14 @@ fn into(target: MatMut<'_, f64>, accum: Accum, a: MatRef<'_, f64>, b: MatRef<'_,
 pub fn gram(a: MatRef<'_, f64>) -> Mat<f64> {
     let n = a.ncols();
     let mut product = Mat::zeros(n, n);
-    lower_gram(product.as_mut(), a);
-    mirror(&mut product);
+    gram_into(&mut product, a);
     product
+}
+
+/// [`gram`] into memory at hand.
+pub(crate) fn gram_into(product: &mut Mat<f64>, a: MatRef<'_, f64>) {
+    lower_gram(product.as_mut(), a);
+    mirror(product);
 }
 
 /// The lower triangle of `a^T a` by halves: one large product below the diagonal, the same again on either side of it.

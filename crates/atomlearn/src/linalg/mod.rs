@@ -10,10 +10,12 @@ mod spd;
 mod spectral;
 
 pub(crate) use columns::ZERO_NORM;
-pub use columns::{column_norms, concat_columns, dot, frobenius, normalize_columns, relative_change, select_columns};
-pub(crate) use gemm::{add_lower_outer, mirror};
+pub use columns::{
+    column_norms, concat_columns, dot, frobenius, inner_product, normalize_columns, relative_change, select_columns,
+};
+pub(crate) use gemm::{add_lower_outer, gram_into, mirror};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{add_columns, axpy, column, column_major, largest, vectorised};
 pub use spd::{Spd, norm1};
 pub(crate) use spectral::scaled_columns;
-pub use spectral::{fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};
+pub use spectral::{fix_signs, full_qr, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};

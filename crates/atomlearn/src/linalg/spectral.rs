@@ -20,29 +20,55 @@ const QR_BLOCK: usize = 64;
 
 /// Thin QR of a matrix with at least as many rows as columns: `a = q r`, `q` orthonormal.
 pub fn qr(a: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
-    let (m, n) = a.shape();
-    debug_assert!(m >= n);
-    let block = recommended_block_size::<f64>(m, n).max(QR_BLOCK.min(n));
-    let mut reflections = a.to_owned();
-    let mut coefficients = Mat::zeros(block, n);
-    let mut memory = MemBuffer::new(qr_in_place_scratch::<f64>(m, n, block, Par::Seq, Default::default()));
-    qr_in_place(reflections.as_mut(), coefficients.as_mut(), Par::Seq, MemStack::new(&mut memory), Default::default());
-    let r = Mat::from_fn(n, n, |i, j| if i <= j { reflections[(i, j)] } else { 0.0 });
-    // The product of all reflections, last block first: each meets only the corner that is not yet the identity.
-    let mut q = Mat::from_fn(m, n, |i, j| f64::from(u8::from(i == j)));
-    let mut memory = MemBuffer::new(apply_block_householder_on_the_left_in_place_scratch::<f64>(m, block, n));
-    for start in (0..n).step_by(block).rev() {
-        let width = block.min(n - start);
-        apply_reflections(
-            reflections.submatrix(start, start, m - start, width),
-            coefficients.submatrix(0, start, width, width),
-            Conj::No,
-            q.submatrix_mut(start, start, m - start, n - start),
-            Par::Seq,
-            MemStack::new(&mut memory),
-        );
+    let n = a.ncols();
+    let reflections = Reflections::new(a);
+    let r = Mat::from_fn(n, n, |i, j| if i <= j { reflections.vectors[(i, j)] } else { 0.0 });
+    (reflections.product(n), r)
+}
+
+/// The square orthogonal factor of `a`: its first columns span those of `a`, the others complete the basis.
+pub fn full_qr(a: MatRef<'_, f64>) -> Mat<f64> {
+    Reflections::new(a).product(a.nrows())
+}
+
+/// Householder reflections in blocks; above their vectors, `R`.
+struct Reflections {
+    vectors: Mat<f64>,
+    coefficients: Mat<f64>,
+}
+
+impl Reflections {
+    fn new(a: MatRef<'_, f64>) -> Self {
+        let (m, n) = a.shape();
+        debug_assert!(m >= n);
+        let block = recommended_block_size::<f64>(m, n).max(QR_BLOCK.min(n));
+        let mut vectors = a.to_owned();
+        let mut coefficients = Mat::zeros(block, n);
+        let mut memory = MemBuffer::new(qr_in_place_scratch::<f64>(m, n, block, Par::Seq, Default::default()));
+        qr_in_place(vectors.as_mut(), coefficients.as_mut(), Par::Seq, MemStack::new(&mut memory), Default::default());
+        Reflections { vectors, coefficients }
     }
-    (q, r)
+
+    /// The first `width` columns of the product of all reflections, last block first: each meets only the corner that is
+    /// not yet the identity.
+    fn product(&self, width: usize) -> Mat<f64> {
+        let (m, n) = self.vectors.shape();
+        let block = self.coefficients.nrows();
+        let mut q = Mat::from_fn(m, width, |i, j| f64::from(u8::from(i == j)));
+        let mut memory = MemBuffer::new(apply_block_householder_on_the_left_in_place_scratch::<f64>(m, block, width));
+        for start in (0..n).step_by(block).rev() {
+            let size = block.min(n - start);
+            apply_reflections(
+                self.vectors.submatrix(start, start, m - start, size),
+                self.coefficients.submatrix(0, start, size, size),
+                Conj::No,
+                q.submatrix_mut(start, start, m - start, width - start),
+                Par::Seq,
+                MemStack::new(&mut memory),
+            );
+        }
+        q
+    }
 }
 
 /// Eigenvalues (largest first) and eigenvectors of a symmetric matrix; its lower triangle is read.

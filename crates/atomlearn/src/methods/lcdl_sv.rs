@@ -23,12 +23,13 @@ mod refit;
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::export::{Graph, Value};
 use crate::graph::{Affinity, AtomGraph};
-use crate::linalg::{Spd, column_norms, gram, mul, norm1, outer_gram, qr, relative_change, upper_mul};
+use crate::linalg::{Spd, column_norms, gram, inner_product, mul, norm1, outer_gram, qr, relative_change, upper_mul};
 use crate::method::{best_class, sizes_row};
 use crate::params::{AtomCount, Domain, params};
 use crate::score::RidgeResiduals;
 use crate::svm::{self, Svm};
-use crate::update::subspace::{CodeBasis, LeastSquares, MappedCodes, Samples, Subspace, least_squares};
+use crate::update::splitting::{CodeSystem, Kernel};
+use crate::update::subspace::{CodeBasis, Inverse, LeastSquares, MappedCodes, Samples, Subspace, least_squares};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init, range};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
@@ -215,6 +216,9 @@ impl LcdlSv {
         let mut svm = Svm::zero(d.ncols(), n_classes);
         let mut scores = Mat::zeros(n_classes, x.ncols());
         let mut ridge = self.laplacian_ridge;
+        let mut memory = svm::Memory::default();
+        // Rescaled atoms have another kernel.
+        let mut kernel = if self.atom_norm == AtomNorm::None { Kernel::of(&space) } else { None };
 
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
             let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
@@ -229,20 +233,20 @@ impl LcdlSv {
         for iter in 1..=self.max_iter {
             let atom_gram = gram(d.as_ref());
             let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
-            let a = self.code_matrix(atom_gram, &graph, &mut ridge, watch)?;
-            let basis = space.code_basis(&a);
-            let (q, codes) = self.codes(&space, basis, &samples, &svm, &scores, &targets)?;
+            let (basis, rest) = self.code_basis(&d, &space, kernel, atom_gram, &graph, &mut ridge, watch)?;
+            let (q, codes, laplacian) = self.codes(&space, basis, &samples, &svm, &scores, &targets)?;
 
             let step = least_squares(&samples, q, codes, "LCDL-SV dictionary step", watch)?;
             let codes = self.constrain(step);
             let next = codes.dictionary.dictionary();
             let change = relative_change(next.as_ref(), d.as_ref());
             (d, space) = (next, codes.dictionary);
+            kernel = rest.filter(|rest| rest.completes(&space));
 
-            (svm, scores) = self.classifiers(&codes.q, &codes.y, &targets, &svm)?;
+            (svm, scores) = self.classifiers(&codes.q, &codes.y, &targets, &svm, &mut memory)?;
             let terms = [
                 ("reconstruction", codes.residual),
-                ("graph", self.graph_term(&graph, &codes.q, &codes.gram, ridge.unwrap_or(0.0))),
+                ("graph", self.graph_term(&graph, laplacian.as_ref(), &codes.q, &codes.gram, ridge.unwrap_or(0.0))),
                 ("support vector", self.support_vector_term(&svm, &scores, &targets)),
             ];
             let report = Step {
@@ -258,6 +262,26 @@ impl LcdlSv {
             }
         }
         finish(&d, &svm, &scores, watch)
+    }
+
+    /// Where the codes live, by way of the dictionary's kernel if that is small; then also the kernel of the next one.
+    fn code_basis(
+        &self,
+        d: &Mat<f64>,
+        space: &Subspace,
+        kernel: Option<Kernel>,
+        atom_gram: Mat<f64>,
+        graph: &AtomGraph,
+        ridge: &mut Option<f64>,
+        watch: &mut dyn Observer,
+    ) -> Result<(CodeBasis, Option<Kernel>)> {
+        let worst = if ridge.is_none() { WORST_CONDITION } else { f64::INFINITY };
+        let system = CodeSystem { atom_gram: &atom_gram, graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
+        if let Some((basis, rest)) = kernel.and_then(|kernel| kernel.code_basis(d.as_ref(), &system, worst)) {
+            return Ok((basis, Some(rest)));
+        }
+        let a = self.code_matrix(atom_gram, graph, ridge, watch)?;
+        Ok((space.code_basis(&a), None))
     }
 
     /// `A = D^T D + lambda1 (L + ridge I)`, factored. Singular as soon as the graph has more components than the
@@ -298,7 +322,7 @@ impl LcdlSv {
         svm: &Svm,
         scores: &Mat<f64>,
         targets: &[usize],
-    ) -> Result<(Mat<f64>, MappedCodes)> {
+    ) -> Result<(Mat<f64>, MappedCodes, Option<Mat<f64>>)> {
         let pull = self.pull(space, &basis, svm)?;
         let mut codes = MappedCodes::new(basis.map, samples);
         if let Some(Pull { u, g, coupling }) = pull {
@@ -308,7 +332,7 @@ impl LcdlSv {
             let w = margins.weights(base.as_ref(), scores.as_ref(), self.active_set);
             codes.pull(Scale(strength) * g, w);
         }
-        Ok((basis.q, codes))
+        Ok((basis.q, codes, basis.laplacian))
     }
 
     /// `a`, the strength of the pull.
@@ -318,20 +342,23 @@ impl LcdlSv {
 
     /// The classifiers as the code step sees them; `None` where they do not pull.
     fn pull(&self, space: &Subspace, basis: &CodeBasis, svm: &Svm) -> Result<Option<Pull>> {
-        let CodeBasis { q, r, .. } = basis;
+        let q = &basis.q;
         if self.strength() == 0.0 || svm.weights.norm_max() == 0.0 {
             return Ok(None);
         }
         let u = mul(q.transpose(), svm.weights.as_ref());
-        let g = if self.atom_norm == AtomNorm::None {
-            // U = Q V, hence A^-1 U = Q2 R V.
-            upper_mul(r.as_ref(), mul(space.q.transpose(), svm.weights.as_ref()).as_ref())
-        } else {
+        let g = match &basis.inverse {
+            Inverse::Factor(h) => h.solve(u.as_ref()),
+            Inverse::Product(r) if self.atom_norm == AtomNorm::None => {
+                upper_mul(r.as_ref(), mul(space.q.transpose(), svm.weights.as_ref()).as_ref())
+            }
             // Rescaled atoms take U out of the span of Q. The codes stay in theirs: with B = Q^T A^-1 Q, the inverse of
             // A restricted to it is R B^-1 R^T, the same as above whenever U = Q V.
-            let b = mul(mul(space.q.transpose(), q.as_ref()).as_ref(), r.as_ref());
-            let b = Spd::new(b, "LCDL-SV code step with constrained atoms")?;
-            upper_mul(r.as_ref(), b.solve(mul(r.transpose(), u.as_ref()).as_ref()).as_ref())
+            Inverse::Product(r) => {
+                let b = mul(mul(space.q.transpose(), q.as_ref()).as_ref(), r.as_ref());
+                let b = Spd::new(b, "LCDL-SV code step with constrained atoms")?;
+                upper_mul(r.as_ref(), b.solve(mul(r.transpose(), u.as_ref()).as_ref()).as_ref())
+            }
         };
         let coupling = mul(u.transpose(), g.as_ref());
         Ok(Some(Pull { u, g, coupling }))
@@ -372,12 +399,19 @@ impl LcdlSv {
     }
 
     /// The SVM on the codes `Z = q y`, and its `U^T z`. Warm starts stay in the span of the codes by construction.
-    fn classifiers(&self, q: &Mat<f64>, y: &Mat<f64>, targets: &[usize], last: &Svm) -> Result<(Svm, Mat<f64>)> {
+    fn classifiers(
+        &self,
+        q: &Mat<f64>,
+        y: &Mat<f64>,
+        targets: &[usize],
+        last: &Svm,
+        memory: &mut svm::Memory,
+    ) -> Result<(Svm, Mat<f64>)> {
         let (n_classes, tau) = (last.bias.len(), 1.0 / self.theta);
         let in_span = match self.svm_solver {
             Solver::Newton => {
                 let start = Svm { weights: mul(q.transpose(), last.weights.as_ref()), bias: last.bias.clone() };
-                svm::one_vs_rest(y.as_ref(), targets, n_classes, tau, Some(&start))?
+                svm::one_vs_rest_in(memory, y.as_ref(), targets, n_classes, tau, Some(&start))?
             }
             Solver::Lbfgs => {
                 // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
@@ -389,11 +423,22 @@ impl LcdlSv {
         Ok((Svm { weights: mul(q.as_ref(), in_span.weights.as_ref()), bias: in_span.bias }, scores))
     }
 
-    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`.
-    fn graph_term(&self, graph: &AtomGraph, q: &Mat<f64>, code_gram: &Mat<f64>, ridge: f64) -> f64 {
+    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`; `laplacian` is `q^T L q`, where it is at hand.
+    fn graph_term(
+        &self,
+        graph: &AtomGraph,
+        laplacian: Option<&Mat<f64>>,
+        q: &Mat<f64>,
+        code_gram: &Mat<f64>,
+        ridge: f64,
+    ) -> f64 {
+        let smooth = match laplacian {
+            Some(laplacian) => inner_product(laplacian.as_ref(), code_gram.as_ref()).max(0.0),
+            None => graph.energy(q.as_ref(), code_gram.as_ref()),
+        };
         // q is orthonormal, so the energy of all codes is the trace.
         let energy: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        self.lambda1 * (graph.energy(q.as_ref(), code_gram.as_ref()) + ridge * energy)
+        self.lambda1 * (smooth + ridge * energy)
     }
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.

@@ -9,7 +9,7 @@ use super::approach::approach;
 use super::border::Bordered;
 use super::crowd::Crowd;
 use super::{STAGE, Svm, sign};
-use crate::linalg::{Spd, add_columns, column, gram, mul, mul_add, outer_gram, select_columns, vectorised};
+use crate::linalg::{Spd, add_columns, column, gram, gram_into, mul, mul_add, outer_gram, select_columns, vectorised};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -33,7 +33,30 @@ pub fn one_vs_rest(
     tau: f64,
     start: Option<&Svm>,
 ) -> Result<Svm> {
-    let mut shared = Shared::new(z, tau);
+    one_vs_rest_in(&mut Memory::default(), z, targets, n_classes, tau, start)
+}
+
+/// What trainings on as many samples, one after the other, can use again.
+pub struct Memory {
+    gram: Mat<f64>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { gram: Mat::new() }
+    }
+}
+
+/// [`one_vs_rest`] in memory at hand: fresh memory for a large Gram matrix costs a good part of its arithmetic.
+pub fn one_vs_rest_in(
+    memory: &mut Memory,
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    n_classes: usize,
+    tau: f64,
+    start: Option<&Svm>,
+) -> Result<Svm> {
+    let mut shared = Shared::new(memory, z, tau);
     let near;
     let start = match start.filter(|start| start.weights.norm_max() > 0.0) {
         Some(start) => start,
@@ -75,7 +98,7 @@ struct Shared<'a> {
     z: MatRef<'a, f64>,
     tau: f64,
     /// `Z^T Z`, where it pays.
-    gram: Option<Mat<f64>>,
+    gram: Option<&'a Mat<f64>>,
     /// Where the Gram matrix is at hand and some class has most samples active.
     crowd: Option<Crowd>,
     /// Factor of `Z Z^T + tau I`, where it is not and some class has nearly every sample active.
@@ -104,9 +127,17 @@ struct Point {
 }
 
 impl<'a> Shared<'a> {
-    fn new(z: MatRef<'a, f64>, tau: f64) -> Self {
+    fn new(memory: &'a mut Memory, z: MatRef<'a, f64>, tau: f64) -> Self {
         let (dim, n) = z.shape();
-        Shared { z, tau, gram: (n <= GRAM_WIDTH * dim).then(|| gram(z)), crowd: None, all: None }
+        let mut shared = Shared { z, tau, gram: None, crowd: None, all: None };
+        if n <= GRAM_WIDTH * dim {
+            if memory.gram.nrows() != n {
+                memory.gram = Mat::zeros(n, n);
+            }
+            gram_into(&mut memory.gram, z);
+            shared.gram = Some(&memory.gram);
+        }
+        shared
     }
 
     /// Short codes leave nearly every margin open: then one factor serves all classes.
@@ -115,7 +146,7 @@ impl<'a> Shared<'a> {
         if !(0..outputs.nrows()).any(|c| self.is_crowd(active(c))) {
             return Ok(());
         }
-        if let Some(gram) = &self.gram {
+        if let Some(gram) = self.gram {
             self.crowd = Crowd::new(gram, self.tau, targets, outputs.nrows());
         } else {
             let mut system = outer_gram(self.z);
@@ -205,12 +236,12 @@ impl<'a> Shared<'a> {
 
     /// `(Z_A^T Z_A + tau I)^-1 rhs`, through the factor of `base` if its active set is near, else through a new base.
     fn solve_dual(&self, active: &[usize], rhs: Mat<f64>, base: &mut Option<Base>) -> Result<Mat<f64>> {
-        if let (Some(gram), Some(base)) = (&self.gram, base.as_ref())
+        if let (Some(gram), Some(base)) = (self.gram, base.as_ref())
             && let Some(solved) = self.solve_near(gram, active, &rhs, base)
         {
             return Ok(solved);
         }
-        let mut system = match &self.gram {
+        let mut system = match self.gram {
             Some(gram) => lower_part(gram, active),
             None => gram(select_columns(self.z, active).as_ref()),
         };
@@ -288,7 +319,7 @@ impl<'a> Shared<'a> {
     /// `Z^T Z alpha + b`.
     fn outputs(&self, active: &[usize], alpha: &[f64], bias: f64) -> Vec<f64> {
         let n = alpha.len();
-        if let Some(gram) = &self.gram {
+        if let Some(gram) = self.gram {
             let mut outputs = vec![bias; n];
             let weights: Vec<f64> = active.iter().map(|&j| alpha[j]).collect();
             vectorised(|| add_columns(&weights, |p| column(gram.as_ref(), active[p]), &mut outputs));
@@ -383,7 +414,8 @@ mod tests {
             let scores = svm.scores(z.as_ref());
             let active = |c: usize| (0..90).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).count();
             assert!((0..3).all(|c| active(c) >= fewest), "{:?}", [active(0), active(1), active(2)]);
-            let mut shared = Shared::new(z.as_ref(), tau);
+            let mut memory = Memory::default();
+            let mut shared = Shared::new(&mut memory, z.as_ref(), tau);
             shared.prepare_for_crowds(scores.as_ref(), &targets).unwrap();
             assert_eq!((shared.crowd.is_some(), shared.all.is_some()), (dim == 40, dim == 20));
             assert!(gradient(&svm, z.as_ref(), &targets, tau).norm_max() < 1e-9);

@@ -5,12 +5,16 @@
 //! orthonormal coordinates nothing is singular: `D = E Q^T` and `Z = Q2 Y` with `Q`, `Q2` orthonormal (atoms x r), and
 //! the dictionary step `D = X Z^T (Z Z^T)^+` becomes `E = X Y^T (Y Y^T)^-1`, `D = E Q2^T`, exactly.
 
-use crate::linalg::{Spd, gram, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig, upper_mul};
+use crate::linalg::{
+    Spd, gram, inner_product, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig, upper_mul,
+};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 
 /// Singular values of a starting dictionary below this fraction of the largest do not count towards its rank.
 const START_RANK: f64 = 3e-5;
+/// A starting dictionary whose Gram matrix is conditioned better than this has full rank by that measure.
+const SURE_START: f64 = 1e8;
 /// Singular values of the samples below this fraction of the largest do not count towards theirs.
 const SAMPLE_RANK: f64 = 1e-7;
 /// The same for eigenvalues of `X X^T`.
@@ -35,10 +39,20 @@ pub struct Subspace {
 pub struct CodeBasis {
     /// `Q2`, atoms x r, orthonormal columns.
     pub q: Mat<f64>,
-    /// `R` of the QR decomposition `A^-1 Q = Q2 R`.
-    pub r: Mat<f64>,
-    /// `R E^T`, r x features.
+    /// From samples to codes, r x features.
     pub map: Mat<f64>,
+    /// How `A^-1` is applied within the span of the codes.
+    pub inverse: Inverse,
+    /// `Q2^T L Q2`, where it is at hand.
+    pub laplacian: Option<Mat<f64>>,
+}
+
+/// `A^-1` on vectors `u` in the span of the dictionary's rows: `A^-1 u = Q2 g`.
+pub enum Inverse {
+    /// `R` of the QR decomposition `A^-1 Q = Q2 R`: `g = R Q^T u`.
+    Product(Mat<f64>),
+    /// The factor of `Q2^T A Q2`: `g = (Q2^T A Q2)^-1 Q2^T u`.
+    Factor(Spd),
 }
 
 /// Samples `X`, with `X X^T` where they outnumber the features.
@@ -97,7 +111,8 @@ impl Subspace {
 
     fn within(d: MatRef<'_, f64>, small_gram: Mat<f64>, range: impl FnOnce() -> Result<Mat<f64>>) -> Result<Self> {
         let mut q = row_space(d, START_STAGE)?;
-        if !surely_full_rank(small_gram) {
+        // Only where it is in doubt is the rank of the samples worth an SVD.
+        if condition(small_gram) >= SURE_CONDITION {
             let range = range()?;
             if range.ncols() < q.ncols() {
                 q = qr(mul(d.transpose(), range.as_ref()).as_ref()).0;
@@ -115,7 +130,7 @@ impl Subspace {
     pub fn code_basis(&self, a: &Spd) -> CodeBasis {
         let (q, r) = qr(a.solve(self.q.as_ref()).as_ref());
         let map = upper_mul(r.as_ref(), self.e_t.as_ref());
-        CodeBasis { q, r, map }
+        CodeBasis { q, map, inverse: Inverse::Product(r), laplacian: None }
     }
 }
 
@@ -161,16 +176,20 @@ impl MappedCodes {
 fn row_space(d: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
     let (m, n_atoms) = d.shape();
     let small = if n_atoms <= m { gram(d) } else { outer_gram(d) };
+    // A factor is much cheaper than eigenvalues, and enough unless the rank is in doubt.
+    if condition(small.clone()) < SURE_START {
+        return Ok(if n_atoms <= m { Mat::identity(n_atoms, n_atoms) } else { qr(d.transpose()).0 });
+    }
     let (values, vectors) = sym_eig(small.as_ref(), stage)?;
     let rank = values.iter().take_while(|&&v| v > START_RANK * START_RANK * values[0]).count();
     let leading = vectors.subcols(0, rank);
     Ok(if n_atoms <= m { leading.to_owned() } else { qr(mul(d.transpose(), leading).as_ref()).0 })
 }
 
-/// A cheap look at the smaller Gram matrix of the samples; only where it is in doubt is their rank worth an SVD.
-fn surely_full_rank(small: Mat<f64>) -> bool {
-    let norm = norm1(small.as_ref());
-    Spd::new(small, "rank of the samples").is_ok_and(|factor| factor.condition(norm) < SURE_CONDITION)
+/// Condition number of a Gram matrix; infinite if it is singular to rounding.
+fn condition(gram: Mat<f64>) -> f64 {
+    let norm = norm1(gram.as_ref());
+    Spd::new(gram, "rank").map_or(f64::INFINITY, |factor| factor.condition(norm))
 }
 
 /// The dictionary that fits `x` best, `E = X Y^T (Y Y^T)^-1`.
@@ -228,7 +247,7 @@ fn kept_directions(code_gram: &Mat<f64>, stage: &str, watch: &mut dyn Observer) 
 /// `E^T = (Y Y^T)^-1 Y X^T` and `|X - EY|^2 = |X|^2 - <E, X Y^T>`, because `E Y Y^T = X Y^T`.
 fn best_fit(factor: &Spd, cross: &Mat<f64>, energy: f64) -> (Mat<f64>, f64) {
     let e_t = factor.solve(cross.as_ref());
-    let explained: f64 = e_t.col_iter().zip(cross.col_iter()).map(|(a, b)| a.transpose() * b).sum();
+    let explained = inner_product(e_t.as_ref(), cross.as_ref());
     (e_t, (energy - explained).max(0.0))
 }
 

@@ -232,7 +232,7 @@ impl Rounds {
         let (code_gram, _) = sums.of_codes(&self.coding.transform, moments);
         // The graph of the dictionary that made these codes.
         let graph = AtomGraph::new(self.d.as_ref(), self.params.knn, self.params.affinity);
-        let graph_term = self.params.graph_term(&graph, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
+        let graph_term = self.params.graph_term(&graph, None, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
         let next = space.dictionary();
         self.progress = [step.residual, graph_term, relative_change(next.as_ref(), self.d.as_ref())];
         (self.d, self.space) = (next, space);
