@@ -131,7 +131,11 @@ class Cluster:
         shared = ["--scheduler-file", str(self.file), "--no-dashboard"]
         self.start("distributed.cli.dask_scheduler", *shared, "--port", "0")
         self.start("distributed.cli.dask_worker", *shared, "--nthreads", "1", "--death-timeout", "20")
-        self.client = distributed.Client(scheduler_file=str(self.file), timeout=60)
+        deadline = time.monotonic() + 60
+        while not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        # So long does a client look for a scheduler that is gone.
+        self.client = distributed.Client(scheduler_file=str(self.file), timeout=3)
         self.client.wait_for_workers(1, timeout=60)
 
     def start(self, module: str, *args: str) -> None:

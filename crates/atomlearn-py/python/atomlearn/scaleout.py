@@ -25,7 +25,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from . import _atomlearn, _estimators, _labels
+from . import _atomlearn, _estimators, _labels, _worker
 from ._base import DictionaryClassifier, FitWarning
 from ._progress import Step
 
@@ -146,8 +146,8 @@ class PartitionedClassifier(DictionaryClassifier):
             return super().predict(X)
         client = client or default_client()
         source = _Files.of(client, X, None, None, None, None, labelled=False)
-        model = client.submit(_state, self.model_, pure=False, retries=RETRIES)
-        futures = client.map(_predict_piece, source.tasks, model=model, pure=False, retries=RETRIES)
+        model = client.submit(_worker.state, self.model_, pure=False, retries=RETRIES)
+        futures = client.map(_worker.predict_piece, source.tasks, model=model, pure=False, retries=RETRIES)
         in_model_order = self.classes_[np.argsort(self._class_order())]
         return in_model_order[np.concatenate(client.gather(futures))]
 
@@ -196,7 +196,7 @@ class _Files:
         return cls(*planned.result())
 
     def submit(self, client: Client, index: int, request, **options):
-        return client.submit(_answer_piece, self.tasks[index], request, pure=False, **options)
+        return client.submit(_worker.answer_piece, self.tasks[index], request, pure=False, **options)
 
 
 class _Blocks:
@@ -222,7 +222,7 @@ class _Blocks:
 
     def submit(self, client: Client, index: int, request, **options):
         x, y = self.tasks[index]
-        return client.compute(dask.delayed(_answer_block, pure=False)(index, x, y, request), **options)
+        return client.compute(dask.delayed(_worker.answer_block, pure=False)(index, x, y, request), **options)
 
 
 def _is_path(X) -> bool:
@@ -235,8 +235,7 @@ def _ask(client: Client, source, request: bytes) -> bytes:
     """One round: every partition answers, neighbours are merged until one answer is left."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            # A task and not scattered data: workers fetch it from one another, and if they die it is made again.
-            state = client.submit(_state, request, pure=False, retries=RETRIES)
+            state = client.submit(_worker.state, request, pure=False, retries=RETRIES)
             workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
             answers = []
             for index in range(len(source.tasks)):
@@ -256,25 +255,6 @@ def _ask(client: Client, source, request: bytes) -> bytes:
                 raise RuntimeError(f"the cluster lost the same round {ATTEMPTS} times") from error
             time.sleep(0.2 * attempt)
     raise AssertionError("not reached")
-
-
-def _state(content):
-    return content
-
-
-def _answer_piece(piece: str, request: bytes) -> bytes:
-    return _atomlearn.answer_piece(request, piece, 1)
-
-
-def _answer_block(index: int, x: np.ndarray, y: np.ndarray, request: bytes) -> bytes:
-    classes, targets = np.unique(y, return_inverse=True)
-    names = _labels.names_of(classes)
-    x = np.require(x, dtype=np.float64, requirements=("C", "A"))
-    return _atomlearn.answer(request, index, x, [names[target] for target in targets], 1)
-
-
-def _predict_piece(piece: str, model) -> np.ndarray:
-    return model.predict(_atomlearn.piece_samples(piece), 1)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -37,6 +37,11 @@ pub fn normalize_columns(x: MatMut<'_, f64>) -> usize {
     zeros
 }
 
+/// `<A, B>`, the sum of the products of their entries.
+pub fn inner(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
+    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum::<f64>()).sum()
+}
+
 /// Frobenius norm.
 pub fn frobenius(a: MatRef<'_, f64>) -> f64 {
     a.norm_l2()

@@ -10,7 +10,9 @@ mod spd;
 mod spectral;
 
 pub(crate) use columns::ZERO_NORM;
-pub use columns::{column_norms, concat_columns, dot, frobenius, normalize_columns, relative_change, select_columns};
+pub use columns::{
+    column_norms, concat_columns, dot, frobenius, inner, normalize_columns, relative_change, select_columns,
+};
 pub(crate) use gemm::{add_lower_outer, mirror};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{add_columns, axpy, column, column_major, largest, vectorised};

@@ -29,7 +29,7 @@ use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
 use crate::export::{Graph, Value};
-use crate::linalg::{frobenius, gram, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
+use crate::linalg::{frobenius, gram, inner, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
 use crate::params::{Domain, params};
 use crate::range;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
@@ -289,7 +289,7 @@ impl Sadl {
         let omega = if self.normalize_rows {
             0.5 * self.lambda2 * state.z.nrows() as f64
         } else {
-            0.5 * (inner(&state.z, &state.seen) - state.seen.squared_norm_l2()).max(0.0)
+            0.5 * (inner(state.z.as_ref(), state.seen.as_ref()) - state.seen.squared_norm_l2()).max(0.0)
         };
         [
             ("fit", half(1.0, &state.z - &state.seen)),
@@ -338,11 +338,6 @@ impl Duals {
         self.penalty = (PENALTY_GROWTH * mu).min(LARGEST_PENALTY);
         misfit / frobenius(problem.labels.as_ref())
     }
-}
-
-/// `<A, B>`.
-fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum::<f64>()).sum()
 }
 
 /// `|A|_2^2`, from the smaller Gram matrix.

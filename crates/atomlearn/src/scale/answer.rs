@@ -4,8 +4,9 @@
 //! do not depend on the number of threads.
 
 use super::chain::{Pulled, Violated};
+use super::moments::NamedParts;
 use super::newton::packed;
-use super::request::{Ask, CheckAsk, Request, SvmAsk};
+use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
 use super::stats::PartialStats;
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
@@ -159,8 +160,9 @@ impl Partition<'_> {
         let blocks = self.in_blocks(request, |b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let pulled = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, known.get(b)));
-            let sums = pulled.as_ref().filter(|_| ask.code_sums);
-            let sums = sums.map(|pulled| code_sums(x.as_ref(), pulled, &targets, n_classes));
+            let sums = pulled.as_ref().filter(|_| ask.sums != SvmSums::None);
+            let by_class = ask.sums == SvmSums::CodesByClass;
+            let sums = sums.map(|pulled| code_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
             let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
             Block { svm: SvmBlock::new(ask, features(&x, w.as_ref(), ask.lift.as_ref()), &targets), sums, violated }
         });
@@ -207,7 +209,7 @@ impl Partition<'_> {
 /// What one block gives to an SVM round.
 struct Block {
     svm: SvmBlock,
-    sums: Option<Vec<(&'static str, Mat<f64>)>>,
+    sums: Option<NamedParts>,
     violated: Option<Violated>,
 }
 
@@ -295,19 +297,24 @@ fn features(x: &Mat<f64>, w: Option<&Mat<f64>>, lift: Option<&Mat<f64>>) -> Mat<
     all
 }
 
-/// `w x^T`, `w w^T` and the sum of `w` by class.
-fn code_sums(
-    x: MatRef<'_, f64>,
-    pulled: &Pulled,
-    targets: &[usize],
-    n_classes: usize,
-) -> Vec<(&'static str, Mat<f64>)> {
+/// `w x^T`, all together or for every class, `w w^T` and the sum of `w` by class.
+fn code_sums(x: MatRef<'_, f64>, pulled: &Pulled, targets: &[usize], n_classes: usize, x_by_class: bool) -> NamedParts {
     let w = pulled.w.as_ref();
     let mut by_class = Mat::zeros(n_classes, n_classes);
     for (column, &target) in w.col_iter().zip(targets) {
         by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
     }
-    vec![("pull.x", mul(w, x.transpose())), ("pull.pull", mul(w, w.transpose())), ("pull.class", by_class)]
+    let mut sums = vec![("pull.pull".into(), mul(w, w.transpose())), ("pull.class".into(), by_class)];
+    if !x_by_class {
+        sums.push(("pull.x".into(), mul(w, x.transpose())));
+        return sums;
+    }
+    for c in 0..n_classes {
+        let own: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] == c).collect();
+        let (w, x) = (select_columns(w, &own), select_columns(x, &own));
+        sums.push((format!("pull.x.{c}"), mul(w.as_ref(), x.transpose())));
+    }
+    sums
 }
 
 fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {

@@ -74,8 +74,17 @@ pub(crate) struct SvmAsk {
     pub(crate) pending: Vec<usize>,
     /// Their weights and, in the last row, biases: (dim of f + 1) x pending.
     pub(crate) weights: Mat<f64>,
-    /// Also sum `w x^T`, `w w^T` and `w` by class.
-    pub(crate) code_sums: bool,
+    pub(crate) sums: SvmSums,
+}
+
+/// What else to sum in an SVM round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SvmSums {
+    None,
+    /// `w x^T`, `w w^T`, and `w` by class.
+    Codes,
+    /// The same with `w x^T` by class.
+    CodesByClass,
 }
 
 /// Two maps from `s` and from `x` to class scores; the last column of each is the bias.
@@ -118,7 +127,7 @@ impl Request {
             Ask::Svm(ask) => {
                 message.set("ask", Kind::Svm);
                 message.set("pending", &ask.pending);
-                message.set("code_sums", ask.code_sums);
+                message.set("sums", ask.sums);
                 message.put("weights", ask.weights.clone());
                 ask.lift.iter().for_each(|lift| message.put("lift", lift.clone()));
                 put_chain(&mut message, ask.chain.as_ref());
@@ -157,7 +166,7 @@ impl Request {
                 }
                 let dim = lift.as_ref().map_or(stacked, Mat::nrows);
                 let weights = message.take("weights", dim + 1, pending.len())?;
-                Ask::Svm(SvmAsk { chain, lift, pending, weights, code_sums: message.get("code_sums")? })
+                Ask::Svm(SvmAsk { chain, lift, pending, weights, sums: message.get("sums")? })
             }
             Kind::Check => {
                 let chain = take_chain(&mut message, m, n_classes)?;
