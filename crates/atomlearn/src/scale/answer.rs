@@ -7,7 +7,7 @@ use super::chain::{Pulled, Violated};
 use super::moments::NamedParts;
 use super::newton::packed;
 use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
-use super::stats::PartialStats;
+use super::stats::{Merger, PartialStats};
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
 use crate::method::best_class;
@@ -26,6 +26,23 @@ pub struct Memo {
     /// Class of every sample.
     targets: Option<Vec<u32>>,
     pub(super) violated: Vec<Violated>,
+}
+
+/// The answers of all partitions, one after the other, merged; `done` hears of each and may stop the round.
+pub(super) fn answer_in_turn(
+    partitions: usize,
+    memos: &mut Vec<Memo>,
+    mut answer: impl FnMut(usize, &mut Memo) -> Result<PartialStats>,
+    mut done: impl FnMut(&PartialStats) -> Result<()>,
+) -> Result<PartialStats> {
+    memos.resize(partitions, Memo::default());
+    let mut merger = Merger::default();
+    for (index, memo) in memos.iter_mut().enumerate() {
+        let stats = answer(index, memo)?;
+        done(&stats)?;
+        merger.push(stats)?;
+    }
+    merger.finish()?.ok_or_else(|| Error::Data("there are no partitions".into()))
 }
 
 /// The samples of one partition (features x samples, not preprocessed), and their labels for those rounds that need them.

@@ -10,6 +10,7 @@
 //! threads changes no bit.
 
 mod answer;
+mod arrays;
 mod chain;
 mod codes;
 pub mod files;
@@ -22,6 +23,7 @@ mod stats;
 mod trainer;
 
 pub use answer::{Memo, Partition};
+pub use arrays::Arrays;
 pub(crate) use codes::{CodeSums, Coding, NextPull, restore_svm, store_svm};
 pub(crate) use message::Message;
 pub(crate) use moments::{Moments, NamedParts, class_pca_mean};
