@@ -75,8 +75,10 @@ impl ScaleArgs {
         let mut watch = Watch { console, bar: bar(console, plan.pieces.len()), passes: 0, samples: 0, since: start };
         let mut memos: Vec<Memo> = Vec::new();
         let room = self.max_memory.saturating_sub(OWN_MEMORY);
+        let mut total = trainer.samples();
         rounds::run(&mut trainer, checkpoint, &mut watch, |request, watch| {
             watch.bar.set_position(0);
+            check_memos(request.remembered().saturating_mul(total as usize), room.saturating_sub(plan.largest()))?;
             let stats = plan.answer(request, &mut memos, |stats| {
                 watch.samples += stats.samples();
                 watch.bar.inc(1);
@@ -84,7 +86,9 @@ impl ScaleArgs {
                 rounds::go_on()
             });
             watch.passes += 1;
-            Ok(stats.inspect_err(|_| watch.bar.finish_and_clear())?)
+            let stats = stats.inspect_err(|_| watch.bar.finish_and_clear())?;
+            total = stats.samples();
+            Ok(stats)
         })?;
         watch.bar.finish_and_clear();
         let mut model = trainer.model()?.ok_or_else(|| Failure::failed("training ended without a model"))?;
@@ -112,6 +116,19 @@ impl ScaleArgs {
             plan.partitions_within(room)
         )))
     }
+}
+
+/// Methods whose codes depend on their predecessors remember them between rounds.
+fn check_memos(needs: usize, room: usize) -> Result<(), Failure> {
+    if needs <= room {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the codes of all samples, which this method remembers, need {} MiB, and --max-memory leaves {} MiB: use fewer atoms \
+         (--set atoms_per_class=N) or raise --max-memory",
+        needs >> 20,
+        room >> 20
+    )))
 }
 
 /// How many samples a file has that is read as a whole is known when it has been read.

@@ -119,6 +119,10 @@ fn every_method_agrees_with_plain_training() {
         ("cadl", json!({"max_iter": 3, "lambda1": 0.0, "refit": false, "lambda2": 1e-3}), "standard,unit"),
         ("cadl", json!({"max_iter": 3, "lambda2": 0.0}), "pca:8,unit"),
         ("cadl", json!({"max_iter": 4, "tol": 0.0, "updates": "exact", "lambda2": 1e-2}), "unit"),
+        ("sadl", json!({}), "unit"),
+        ("sadl", json!({"atoms_per_class": 3, "rows_per_class": 2, "max_iter": 60, "normalize_rows": true}), "unit"),
+        ("sadl", json!({"solver": "block-descent", "max_iter": 20, "lambda1": 1e-2}), "standard,unit"),
+        ("sadl", json!({"max_iter": 40, "lambda1": 1e-2}), "none"),
         ("lcdl-sv", json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2}), "unit"),
         ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-3}), "unit"),
         ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 4, "lambda2": 0.0}), "standard,unit"),
@@ -148,7 +152,7 @@ fn parts(model: &Model) -> Vec<(String, Mat<f64>)> {
 fn bits_depend_on_the_partitions_alone() {
     let data = synth::blobs(3, 1700, 9, 3);
     let params = values(json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2, "tol": 0.0}));
-    for method in ["lcdl-sv", "svgdl", "cadl"] {
+    for method in ["lcdl-sv", "svgdl", "cadl", "sadl"] {
         let train = |run: &Run, threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| parts(&run.train(method, &params, "standard,unit").unwrap().0))
@@ -169,8 +173,10 @@ fn bits_depend_on_the_partitions_alone() {
 fn fewer_samples_than_features_are_reduced_to_their_span() {
     let run = Run::new(&synth::blobs(3, 5, 40, 2), 4);
     let params = values(json!({"max_iter": 3, "tol": 0.0, "lambda2": 1e-2}));
-    let difference = run.difference("cadl", &params, "unit");
-    assert!(difference < 1e-6, "{difference:e}");
+    for method in ["cadl", "sadl"] {
+        let difference = run.difference(method, &params, "unit");
+        assert!(difference < 1e-6, "{method}: {difference:e}");
+    }
     let atoms = |model: &Model| model.classifier().parts()[0].1.ncols();
     assert_eq!(atoms(&run.train("cadl", &params, "unit").unwrap().0), 15);
 }
@@ -199,7 +205,7 @@ fn what_cannot_be_partitioned_is_refused_with_advice() {
         let error = run.refusal(method, &values(params), prep);
         assert!(error.contains(words), "{error}");
     };
-    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, cadl, crc, ridge, linear-svm");
+    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, cadl, sadl, crc, ridge, linear-svm");
     refuses("ridge", json!({}), "kernel:rbf:auto", "landmarks");
     refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
     refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");

@@ -146,12 +146,19 @@ fn training_in_memory_resumes_only_what_it_began() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_written() {
+fn what_cannot_be_is_refused() {
     let place = data();
     place.refuses(&format!("{TRAIN} --max-memory 1MB -o m"), 2, &["--max-memory", "128 MiB"]);
     place.refuses(&format!("{TRAIN} --max-memory 134217929 -o m"), 2, &["--partitions", "--max-memory"]);
     place.refuses(&format!("{TRAIN} --max-memory lots -o m"), 2, &["2GiB"]);
-    place.refuses("train shards --method src --out-of-core -o m", 2, &["lcdl-sv, svgdl, cadl, crc, ridge, linear-svm"]);
+    let sadl = "train shards --method sadl --out-of-core --partitions 20 --max-memory";
+    place.refuses(&format!("{sadl} 134230000 -o m"), 2, &["codes of all samples", "atoms_per_class"]);
+    place.ok(&format!("{sadl} 140MiB --set max_iter=3 -o sadl.model"));
+    place.refuses(
+        "train shards --method src --out-of-core -o m",
+        2,
+        &["lcdl-sv, svgdl, cadl, sadl, crc, ridge, linear-svm"],
+    );
     place.refuses("train shards --method lcdl-sv --partitions 3 -o m", 2, &["--out-of-core"]);
     place.refuses("train nowhere --method ridge --out-of-core -o m", 3, &["nowhere"]);
     std::fs::remove_file(place.path("shards/p1.labels.npy")).unwrap();

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._public import *  # noqa: F403
 
 
-# Importing scikit-learn takes seconds, and a Dask worker needs the native module alone: the rest waits until it is asked for.
+# Importing scikit-learn takes seconds, and a Dask worker needs the native module alone: the rest waits to be asked for.
 def __getattr__(name: str):
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

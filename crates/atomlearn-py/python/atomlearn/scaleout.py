@@ -4,8 +4,10 @@ The estimators have the names and parameters of those in ``atomlearn``. ``fit`` 
 what the command line's ``train --out-of-core`` learns: the same partitions give the same bits, on any number of
 workers. A worker that is lost is replaced by Dask; what it did is done again. Needs ``atomlearn[dask]``.
 
+>>> import dask
 >>> from dask.distributed import Client
->>> from atomlearn.scaleout import LCDLSVClassifier
+>>> from atomlearn.scaleout import LCDLSVClassifier, QUIET
+>>> dask.config.set(QUIET)  # doctest: +SKIP
 >>> client = Client(n_workers=4, threads_per_worker=1)  # doctest: +SKIP
 >>> model = LCDLSVClassifier().fit("shards/", client=client, checkpoint="training.state")  # doctest: +SKIP
 """
@@ -36,7 +38,25 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("atomlearn.scaleout needs Dask: pip install 'atomlearn[dask]'") from error
 
-__all__ = ["CRCClassifier", "LCDLSVClassifier", "LinearSVMClassifier", "OneHotRidgeClassifier", "SVGDLClassifier"]
+__all__ = [
+    "CADLClassifier",
+    "CRCClassifier",
+    "LCDLSVClassifier",
+    "LinearSVMClassifier",
+    "OneHotRidgeClassifier",
+    "QUIET",
+    "SADLClassifier",
+    "SVGDLClassifier",
+]
+
+# Configuration of Dask for clusters that only train. Its monitors are for many small tasks and a dashboard; with few long
+# tasks they cost more than all else that Dask does. To set before the cluster is made: dask.config.set(QUIET).
+QUIET = {
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
 
 # How often Dask tries a task again after an error, such as a file system that is away for a moment.
 RETRIES = 3
@@ -156,10 +176,21 @@ class LCDLSVClassifier(PartitionedClassifier, _estimators.LCDLSVClassifier):
     """LCDL-SV on a cluster; parameters as in `atomlearn.LCDLSVClassifier`."""
 
 
+class CADLClassifier(PartitionedClassifier, _estimators.CADLClassifier):
+    """CADL on a cluster; parameters as in `atomlearn.CADLClassifier`."""
+
+
 class CRCClassifier(PartitionedClassifier, _estimators.CRCClassifier):
     """CRC over all training samples on a cluster; parameters as in `atomlearn.CRCClassifier`.
 
     Scores are those of plain CRC, from at most as many atoms per class as there are features.
+    """
+
+
+class SADLClassifier(PartitionedClassifier, _estimators.SADLClassifier):
+    """SADL on a cluster; parameters as in `atomlearn.SADLClassifier`.
+
+    Workers remember the codes of their samples: 8 bytes times atoms and rows of structure, and classes, for each.
     """
 
 

@@ -7,6 +7,7 @@ use super::chain::{Pulled, Violated};
 use super::moments::NamedParts;
 use super::newton::packed;
 use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
+use super::sparse::{SparseChain, SparseCodes};
 use super::stats::{Merger, PartialStats};
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
@@ -20,12 +21,14 @@ use std::collections::{BTreeMap, HashMap};
 /// Samples worked on together.
 const BLOCK: usize = 2048;
 
-/// What a partition remembers between rounds, a few bytes per sample. Losing it costs time, never bits.
+/// What a partition remembers between rounds: a few bytes per sample, with SADL its codes. Losing it costs time, never bits.
 #[derive(Clone, Debug, Default)]
 pub struct Memo {
     /// Class of every sample.
     targets: Option<Vec<u32>>,
     pub(super) violated: Vec<Violated>,
+    /// Codes that depend on their predecessors: more than a few bytes.
+    codes: Vec<SparseCodes>,
 }
 
 /// The answers of all partitions, one after the other, merged; `done` hears of each and may stop the round.
@@ -87,6 +90,7 @@ impl Partition<'_> {
             }
             Ask::Svm(ask) => self.svm(request, ask, memo, &mut stats)?,
             Ask::Check(ask) => self.check_accuracy(request, ask, memo, &mut stats)?,
+            Ask::Sparse(chain) => self.sparse_codes(request, chain, memo, &mut stats)?,
         }
         Ok(stats)
     }
@@ -132,6 +136,7 @@ impl Partition<'_> {
             };
             memo.targets = Some(self.labels()?.iter().map(place).collect::<Result<_>>()?);
             memo.violated.clear();
+            memo.codes.clear();
         }
         Ok(memo.targets.as_deref().unwrap_or_default())
     }
@@ -219,6 +224,31 @@ impl Partition<'_> {
             [right(&ask.fitted, &stacked, &targets), right(&ask.test, &plain, &targets)]
         });
         counts.into_iter().for_each(|right| stats.add("right", Mat::from_fn(1, 2, |_, j| right[j])));
+        Ok(())
+    }
+}
+
+impl Partition<'_> {
+    fn sparse_codes(
+        &self,
+        request: &Request,
+        chain: &SparseChain,
+        memo: &mut Memo,
+        stats: &mut PartialStats,
+    ) -> Result<()> {
+        let targets = self.targets(request, memo)?.to_vec();
+        let known = &memo.codes;
+        let blocks = self.in_blocks(request, |b, x| {
+            let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
+            let codes = chain.follow(x.as_ref(), &targets, known.get(b));
+            let sums = codes.sums(x.as_ref(), &targets, request.classes.len());
+            (codes, sums)
+        });
+        memo.codes.clear();
+        for (codes, sums) in blocks {
+            sums.into_iter().for_each(|(name, sum)| stats.add(name, sum));
+            memo.codes.push(codes);
+        }
         Ok(())
     }
 }

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 const USUAL_VALUES: usize = 8 << 20;
 /// Copies of its samples that a partition makes while it is worked on, its raw bytes among them.
 const COPIES: usize = 4;
+/// The same for tables, whose cells are larger than numbers while they are read: up to 16 were measured.
+const TABLE_COPIES: usize = 18;
 const LABELS: &str = ".labels.npy";
 
 /// Where the samples of a partition are.
@@ -54,6 +56,7 @@ pub struct Plan {
     pub digest: String,
     /// Samples of the largest partition; of files that are read as a whole, judged by their lengths and the first of them.
     most_samples: usize,
+    copies: usize,
 }
 
 impl Plan {
@@ -96,7 +99,8 @@ impl Plan {
             let longest = lengths.iter().copied().max().unwrap_or(0);
             (known as u128 * u128::from(longest) / u128::from(lengths[0].max(1))) as usize
         };
-        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()), most_samples })
+        let copies = if matches!(kind(first), "npy" | "npz") { COPIES } else { TABLE_COPIES };
+        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()), most_samples, copies })
     }
 
     /// Bytes that the largest partition takes while it is worked on, as far as it is known before it is read.
@@ -106,7 +110,7 @@ impl Plan {
 
     /// Bytes that a partition of so many samples takes while it is worked on.
     pub fn bytes_of(&self, samples: usize) -> usize {
-        8 * COPIES * samples * self.n_features
+        8 * self.copies * samples * self.n_features
     }
 
     /// How many partitions would keep within so many bytes.

@@ -1,6 +1,7 @@
 //! What a trainer asks of every partition: a small state and what to sum.
 
 use super::message::Message;
+use super::sparse::SparseChain;
 use crate::coding::margin::ActiveSet;
 use crate::prep::Prep;
 use crate::{Error, Result};
@@ -36,6 +37,8 @@ pub(crate) enum Ask {
     Svm(SvmAsk),
     /// How many samples get their own class from either of two linear maps.
     Check(CheckAsk),
+    /// What SADL needs of its codes.
+    Sparse(SparseChain),
 }
 
 /// The pull `w` of every sample towards the right side of its margins, see [`crate::coding::margin`].
@@ -103,6 +106,7 @@ enum Kind {
     ClassScatter,
     Svm,
     Check,
+    Sparse,
 }
 
 impl Request {
@@ -138,8 +142,20 @@ impl Request {
                 message.put("test", ask.test.clone());
                 put_chain(&mut message, ask.chain.as_ref());
             }
+            Ask::Sparse(chain) => {
+                message.set("ask", Kind::Sparse);
+                chain.put(&mut message);
+            }
         }
         message.encode()
+    }
+
+    /// Bytes that partitions will remember of every sample, beyond a few.
+    pub fn remembered(&self) -> usize {
+        match &self.ask {
+            Ask::Sparse(chain) => 8 * chain.remembered(),
+            _ => 0,
+        }
     }
 
     /// From bytes, which may be hostile.
@@ -174,6 +190,7 @@ impl Request {
                 let fitted = message.take("fitted", n_classes, stacked + 1)?;
                 Ask::Check(CheckAsk { chain, fitted, test: message.take("test", n_classes, m + 1)? })
             }
+            Kind::Sparse => Ask::Sparse(SparseChain::take(&mut message, m, n_classes)?),
         };
         Ok(Request { run: message.get("run")?, round: message.get("round")?, prep, classes, ask })
     }

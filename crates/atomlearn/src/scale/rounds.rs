@@ -6,7 +6,7 @@ use super::newton::Newton;
 use super::request::{Ask, SvmAsk, SvmSums};
 use super::stats::PartialStats;
 use crate::methods::linear_svm::LinearSvm;
-use crate::methods::{cadl, lcdl_sv, svgdl};
+use crate::methods::{cadl, lcdl_sv, sadl, svgdl};
 use crate::registry::Values;
 use crate::svm::Svm;
 use crate::{Error, Observer, Result, params};
@@ -45,6 +45,7 @@ pub(super) fn begin(
             Box::new(svgdl::partitioned::SvgdlRounds::begin(params::from_map(values)?, moments, scatters, watch)?)
         }
         "cadl" => Box::new(cadl::partitioned::CadlRounds::begin(params::from_map(values)?, moments, scatters, watch)?),
+        "sadl" => Box::new(sadl::partitioned::SadlRounds::begin(params::from_map(values)?, moments)?),
         "linear-svm" => Box::new(LinearSvmRounds::begin(&params::from_map(values)?, moments)?),
         other => return Err(no_rounds(other)),
     })
@@ -66,6 +67,7 @@ pub(super) fn restore(
         "cadl" => {
             Box::new(cadl::partitioned::CadlRounds::restore(params::from_map(values)?, message, moments, classes)?)
         }
+        "sadl" => Box::new(sadl::partitioned::SadlRounds::restore(params::from_map(values)?, message, moments)?),
         "linear-svm" => Box::new(LinearSvmRounds::restore(message, moments)?),
         other => return Err(no_rounds(other)),
     })

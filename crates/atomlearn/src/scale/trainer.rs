@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 mod checkpoint;
 
 /// The methods that can be trained in partitions.
-pub const METHODS: [&str; 6] = ["lcdl-sv", "svgdl", "cadl", "crc", "ridge", "linear-svm"];
+pub const METHODS: [&str; 7] = ["lcdl-sv", "svgdl", "cadl", "sadl", "crc", "ridge", "linear-svm"];
 /// Largest sum of one round; beyond it the classes have too many features for their Hessians to be sent around.
 const LARGEST_ANSWER: usize = 1 << 30;
 
@@ -278,7 +278,7 @@ impl Trainer {
         self.moments.sums = Mat::from_fn(m, found.len(), |i, c| found[c].1[(i, 0)]);
         let side = m + self.classes.len() + 1;
         let bytes = 4 * self.classes.len() * side * side;
-        if bytes > LARGEST_ANSWER && self.method.key != "ridge" {
+        if bytes > LARGEST_ANSWER && !matches!(self.method.key, "ridge" | "sadl") {
             return Err(Error::Data(format!(
                 "the answers of a round would take {} MiB ({} classes, {m} features); use fewer features \
                  (--prep pca:N) or train in memory",
