@@ -8,6 +8,10 @@ use atomlearn::registry::{Method, Values};
 use atomlearn::scale::{Arrays, METHODS, Memo, PartialStats, Request, Setup, Trainer};
 use atomlearn::{Classifier, Dataset, Error, Observer};
 use std::path::Path;
+use std::time::Instant;
+
+/// Between two checkpoints lies at least so many times what it takes to write one.
+const PAUSE: u32 = 20;
 
 /// True if the method can be stopped after any round and resumed.
 pub fn resumable(method: &Method) -> bool {
@@ -36,24 +40,49 @@ pub fn open(setup: Setup, checkpoint: Option<&Path>, resume: bool) -> Result<Tra
     }
 }
 
-/// Asks and answers until there is nothing more to ask; the checkpoint is written after every round.
+/// Asks and answers until there is nothing more to ask; the checkpoint is kept up to date.
 pub fn run<W: Observer>(
     trainer: &mut Trainer,
     checkpoint: Option<&Path>,
     watch: &mut W,
     mut answer: impl FnMut(&Request, &mut W) -> Result<PartialStats, Failure>,
 ) -> Result<(), Failure> {
+    let mut keeper = Keeper { checkpoint, due: Instant::now(), behind: false };
     while let Some(request) = trainer.request()? {
-        let stats = answer(&request, watch)?;
-        trainer.absorb(stats, watch)?;
-        if let Some(path) = checkpoint {
-            write_atomically(path, &trainer.to_bytes()?)?;
+        match answer(&request, watch) {
+            Ok(stats) => trainer.absorb(stats, watch)?,
+            Err(failure) => {
+                keeper.keep(trainer)?;
+                return Err(failure);
+            }
+        }
+        keeper.behind = true;
+        if keeper.due <= Instant::now() {
+            keeper.keep(trainer)?;
         }
     }
-    Ok(())
+    keeper.keep(trainer)
 }
 
-/// `Interrupted` once the user has pressed Ctrl-C. The state before the present round is in the checkpoint already.
+/// Writes checkpoints: at first after every round, and so seldom that it costs a twentieth of the time where states are large.
+struct Keeper<'a> {
+    checkpoint: Option<&'a Path>,
+    due: Instant,
+    /// There is a state that is not in the file.
+    behind: bool,
+}
+
+impl Keeper<'_> {
+    fn keep(&mut self, trainer: &Trainer) -> Result<(), Failure> {
+        let Some(path) = self.checkpoint.filter(|_| self.behind) else { return Ok(()) };
+        let start = Instant::now();
+        write_atomically(path, &trainer.to_bytes()?)?;
+        (self.behind, self.due) = (false, Instant::now() + PAUSE * start.elapsed());
+        Ok(())
+    }
+}
+
+/// `Interrupted` once the user has pressed Ctrl-C.
 pub fn go_on() -> atomlearn::Result<()> {
     if interrupt::go_on().is_break() { Err(Error::Interrupted) } else { Ok(()) }
 }

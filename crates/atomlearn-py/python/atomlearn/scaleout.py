@@ -49,8 +49,8 @@ __all__ = [
     "SVGDLClassifier",
 ]
 
-# Configuration of Dask for clusters that only train. Its monitors are for many small tasks and a dashboard; with few long
-# tasks they cost more than all else that Dask does. To set before the cluster is made: dask.config.set(QUIET).
+# Configuration of Dask for clusters that only train. Its monitors are for many small tasks and a dashboard; with few
+# long tasks they cost more than all else Dask does. To set before the cluster is made: dask.config.set(QUIET).
 QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
