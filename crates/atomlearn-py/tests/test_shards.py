@@ -68,8 +68,9 @@ def test_kinds_of_shards_give_the_same_bits(command_line, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the memory of a process")
 @pytest.mark.parametrize("kind", ["npy", "npz", "parquet", "csv"])
 def test_memory_stays_within_the_limit_or_is_refused_with_the_figure(command_line, tmp_path, kind):
-    # 12 MB of numbers per shard; the second is larger than the first, by which the others are judged.
-    small, large = parts(25_000, 60, 1), parts(40_000, 60, 1, seed=4)
+    # Up to 19 MB of numbers per shard, so that copies show; the second is larger than the first, by which it is judged.
+    rows = 8_000 if kind == "csv" else 20_000
+    small, large = parts(rows, 60, 1), parts(2 * rows, 60, 1, seed=4)
     folder = write(tmp_path / kind, kind, [*small, *large])
     cut = ["--partitions", "2"] if kind == "npy" else []
     code, said, _ = train(command_line, folder, tmp_path / "model", *cut, "--max-memory", "140MiB")

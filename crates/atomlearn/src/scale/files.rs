@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 const USUAL_VALUES: usize = 8 << 20;
 /// Copies of its samples that a partition makes while it is worked on, its raw bytes among them.
 const COPIES: usize = 4;
-/// The same for tables, whose cells are larger than numbers while they are read: up to 16 were measured.
-const TABLE_COPIES: usize = 18;
+/// The same for files that are read as a whole; of tables, whose cells are larger than numbers while they are read, up to 16
+/// were measured.
+const WHOLE_COPIES: usize = 18;
 const LABELS: &str = ".labels.npy";
 
 /// Where the samples of a partition are.
@@ -99,7 +100,7 @@ impl Plan {
             let longest = lengths.iter().copied().max().unwrap_or(0);
             (known as u128 * u128::from(longest) / u128::from(lengths[0].max(1))) as usize
         };
-        let copies = if matches!(kind(first), "npy" | "npz") { COPIES } else { TABLE_COPIES };
+        let copies = if kind(first) == "npy" { COPIES } else { WHOLE_COPIES };
         Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()), most_samples, copies })
     }
 
