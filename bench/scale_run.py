@@ -4,7 +4,6 @@ import argparse
 import json
 import math
 import os
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -129,7 +128,7 @@ def same_bits(folder: Path, iterations: int) -> None:
     largest = max(sizes, key=sum)
     print(f"largest request {largest[0] / 1024:.0f} KiB, with an answer of {largest[1] / 1024:.0f} KiB per partition")
     for workers in (1, 2, 4):
-        found, _, _ = on_dask(source, workers, partitions, params)
+        found, _ = on_dask(source, workers, partitions, params)
         print(f"Dask with {workers} workers: same bits as out of core: {bits(found) == expected}", flush=True)
 
     plain = atomlearn.LCDLSVClassifier(**params, n_threads=2).fit(X, y)
@@ -141,56 +140,55 @@ def same_bits(folder: Path, iterations: int) -> None:
 
 
 def on_dask(source: Path, workers: int, partitions, params: dict):
-    from atomlearn.scaleout import LCDLSVClassifier
+    """The model, and CPU seconds of all processes: to start the cluster, and to train."""
+    import dask
+    from atomlearn.scaleout import QUIET, LCDLSVClassifier
     from distributed import Client, LocalCluster
 
-    def used() -> float:
-        who = [resource.getrusage(kind) for kind in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return sum(one.ru_utime + one.ru_stime for one in who)
+    with dask.config.set(QUIET):
+        started = used()
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+        with cluster, Client(cluster) as client:
+            before, since = used(), time.perf_counter()
+            model = LCDLSVClassifier(**params).fit(str(source), client=client, partitions=partitions)
+            trained, wall = used(), time.perf_counter() - since
+    return model.model_, {"start": before - started, "train": trained - before, "wall": wall}
 
-    before, start = used(), time.perf_counter()
-    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
-    with cluster, Client(cluster) as client:
-        model = LCDLSVClassifier(**params).fit(str(source), client=client, partitions=partitions)
-    return model.model_, used() - before, time.perf_counter() - start
 
-
-def worker_seconds() -> float:
-    """CPU seconds of this process, with the package imported; run on workers."""
-    import atomlearn.scaleout  # noqa: F401
+def used() -> float:
+    """CPU seconds of this process and of its children that live."""
     import psutil
 
-    times = psutil.Process().cpu_times()
-    return times.user + times.system
+    own = psutil.Process()
+    times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
 
 
 def dask_idle() -> None:
-    """What a cluster costs that has nothing to do."""
+    """What a cluster costs that has nothing to do, as Dask comes and with the configuration for training."""
+    import dask
+    from atomlearn.scaleout import QUIET
     from distributed import Client, LocalCluster
 
-    def own() -> float:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        return used.ru_utime + used.ru_stime
-
-    cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None)
-    with cluster, Client(cluster) as client:
-        started, own_started, since = sum(client.run(worker_seconds).values()), own(), time.perf_counter()
-        time.sleep(10)
-        idle = sum(client.run(worker_seconds).values()) - started + own() - own_started
-        print(
-            f"4 idle workers: {started:.1f} CPU s to start them and import the package, then "
-            f"{idle / (time.perf_counter() - since):.2f} CPU s per second with scheduler and client",
-            flush=True,
-        )
+    for name, config in (("as it comes", {}), ("QUIET", QUIET)):
+        with dask.config.set(config):
+            cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None)
+            with cluster, Client(cluster):
+                before, since = used(), time.perf_counter()
+                time.sleep(10)
+                idle = (used() - before) / (time.perf_counter() - since)
+        print(f"4 idle workers, Dask {name}: {idle:.3f} CPU s per second with scheduler and client", flush=True)
 
 
 def dask_overhead(folder: Path, n: int, iterations: int) -> None:
     source, params = shards(folder, n), {**PARAMS, "max_iter": iterations}
     alone = train(source, iterations, "--out-of-core")
-    model, cpu, wall = on_dask(source, 4, None, params)
+    _, dask = on_dask(source, 4, None, params)
+    over = [100 * (cpu / alone["cpu"] - 1) for cpu in (dask["train"], dask["train"] + dask["start"])]
     print(
-        f"n = {n}, {iterations} iterations: {alone['cpu']:.1f} CPU s ({alone['wall']:.1f} s) in one process, {cpu:.1f} "
-        f"CPU s ({wall:.1f} s) with 4 Dask workers, cluster start included: {100 * (cpu / alone['cpu'] - 1):+.0f} %"
+        f"n = {n}, {iterations} iterations: {alone['cpu']:.1f} CPU s ({alone['wall']:.1f} s) in one process; 4 Dask "
+        f"workers: {dask['start']:.1f} CPU s to start, {dask['train']:.1f} CPU s ({dask['wall']:.1f} s) to train: "
+        f"{over[0]:+.0f} %, with the start {over[1]:+.0f} %"
     )
 
 

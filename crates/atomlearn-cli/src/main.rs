@@ -10,6 +10,7 @@ mod interrupt;
 mod out_of_core;
 mod photos;
 mod progress;
+mod rounds;
 mod settings;
 
 use args::{Cli, Command};

@@ -2,13 +2,12 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
-use atomlearn::file::write_atomically;
+use crate::{interrupt, rounds};
 use atomlearn::io::ReadOptions;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::Values;
 use atomlearn::scale::files::Plan;
-use atomlearn::scale::{Memo, Setup, Trainer};
+use atomlearn::scale::{Memo, PartialStats, Setup, Trainer};
 use atomlearn::{Error, Model, Observer};
 use atomlearn_lab::provenance;
 use atomlearn_lab::tables::seconds;
@@ -33,9 +32,9 @@ pub struct ScaleArgs {
     /// Number of partitions; the same number gives the same bits [default: by the size of the data]
     #[arg(long, value_name = "N", value_parser = crate::args::at_least_one, requires = "out_of_core")]
     partitions: Option<usize>,
-    /// Go on from the checkpoint, if it is there
-    #[arg(long, requires = "out_of_core", requires = "checkpoint")]
-    resume: bool,
+    /// Go on from the checkpoint, if it is there; also without --out-of-core
+    #[arg(long, requires = "checkpoint")]
+    pub resume: bool,
 }
 
 /// One training.
@@ -61,26 +60,36 @@ impl ScaleArgs {
     pub fn run(&self, job: Job<'_>, console: &Console) -> Result<(), Failure> {
         let plan = Plan::new(job.data, &job.options, self.partitions, true)?;
         self.check_memory(&plan)?;
-        let mut trainer = self.trainer(&job, &plan)?;
+        let setup = Setup {
+            method: job.method.into(),
+            params: job.params.clone(),
+            prep: job.prep.clone(),
+            partitions: plan.pieces.len(),
+            n_features: plan.n_features,
+            data: plan.digest.clone(),
+        };
+        let checkpoint = job.checkpoint.map(PathBuf::as_path);
+        let mut trainer = rounds::open(setup, checkpoint, self.resume)?;
         let start = Instant::now();
         let _watched = interrupt::watched();
         let mut watch = Watch { console, bar: bar(console, plan.pieces.len()), passes: 0, samples: 0, since: start };
         let mut memos: Vec<Memo> = Vec::new();
-        while let Some(request) = trainer.request()? {
+        let room = self.max_memory.saturating_sub(OWN_MEMORY);
+        let mut total = trainer.samples();
+        rounds::run(&mut trainer, checkpoint, &mut watch, |request, watch| {
             watch.bar.set_position(0);
-            let stats = plan.answer(&request, &mut memos, |stats| {
+            check_memos(request.remembered().saturating_mul(total as usize), room.saturating_sub(plan.largest()))?;
+            let stats = plan.answer(request, &mut memos, |stats| {
                 watch.samples += stats.samples();
                 watch.bar.inc(1);
-                // The state before this round is in the checkpoint already.
-                if interrupt::go_on().is_break() { Err(Error::Interrupted) } else { Ok(()) }
+                check_shard(&plan, stats, room)?;
+                rounds::go_on()
             });
-            let stats = stats.inspect_err(|_| watch.bar.finish_and_clear())?;
             watch.passes += 1;
-            trainer.absorb(stats, &mut watch)?;
-            if let Some(path) = job.checkpoint {
-                write_atomically(path, &trainer.to_bytes()?)?;
-            }
-        }
+            let stats = stats.inspect_err(|_| watch.bar.finish_and_clear())?;
+            total = stats.samples();
+            Ok(stats)
+        })?;
         watch.bar.finish_and_clear();
         let mut model = trainer.model()?.ok_or_else(|| Failure::failed("training ended without a model"))?;
         finish(&mut model, &job, &plan, trainer.samples());
@@ -107,35 +116,34 @@ impl ScaleArgs {
             plan.partitions_within(room)
         )))
     }
+}
 
-    fn trainer(&self, job: &Job<'_>, plan: &Plan) -> Result<Trainer, Failure> {
-        let setup = Setup {
-            method: job.method.into(),
-            params: job.params.clone(),
-            prep: job.prep.clone(),
-            partitions: plan.pieces.len(),
-            n_features: plan.n_features,
-            data: plan.digest.clone(),
-        };
-        let Some(path) = job.checkpoint.filter(|path| path.exists()) else {
-            return Ok(Trainer::new(setup, "command line".into())?);
-        };
-        if !self.resume {
-            return Err(Failure::usage(format!(
-                "{} exists already; add --resume to go on with it, or name another file",
-                path.display()
-            )));
-        }
-        let bytes = std::fs::read(path).map_err(Error::io(path))?;
-        let trainer = Trainer::from_bytes(&bytes).map_err(|e| Error::format(path, e.to_string()))?;
-        match trainer.differs_from(&setup)? {
-            None => Ok(trainer),
-            Some(what) => Err(Failure::usage(format!(
-                "{}: the checkpoint is of another training, {what} differs; give the same flags, or name another file",
-                path.display()
-            ))),
-        }
+/// Methods whose codes depend on their predecessors remember them between rounds.
+fn check_memos(needs: usize, room: usize) -> Result<(), Failure> {
+    if needs <= room {
+        return Ok(());
     }
+    Err(Failure::usage(format!(
+        "the codes of all samples, which this method remembers, need {} MiB, and --max-memory leaves {} MiB: use fewer atoms \
+         (--set atoms_per_class=N) or raise --max-memory",
+        needs >> 20,
+        room >> 20
+    )))
+}
+
+/// How many samples a file has that is read as a whole is known when it has been read.
+fn check_shard(plan: &Plan, stats: &PartialStats, room: usize) -> atomlearn::Result<()> {
+    let needs = plan.bytes_of(stats.samples() as usize);
+    if needs <= room {
+        return Ok(());
+    }
+    Err(Error::Data(format!(
+        "a partition of {} samples needs about {} MiB, and --max-memory leaves {} MiB: cut the shards into smaller files, or raise \
+         --max-memory",
+        stats.samples(),
+        needs >> 20,
+        room >> 20
+    )))
 }
 
 /// What travels with the model.

@@ -8,6 +8,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from atomlearn import _estimators  # noqa: E402, F401  (tests reach it through the package, which loads it when asked)
 from sklearn.datasets import load_digits  # noqa: E402
 
 ROOT = Path(__file__).parents[3]

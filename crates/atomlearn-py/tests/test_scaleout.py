@@ -21,6 +21,9 @@ from atomlearn import _atomlearn, scaleout
 PARAMS = {"atoms_per_class": 4, "max_iter": 3, "tol": 0.0, "lambda2": 1e-3}
 
 
+CLASSIFIERS = [name for name in scaleout.__all__ if name.endswith("Classifier")]
+
+
 def samples(n=1500, features=10, classes=3, seed=5):
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=n)
@@ -76,6 +79,18 @@ def test_a_cluster_gives_the_bits_of_one_process(client, shards, partitions):
     assert model.n_iter_ == 3 and len(model.objective_) == 3 and model.n_features_in_ == 10
 
 
+@pytest.mark.parametrize("name, key", [("CADLClassifier", "cadl"), ("SADLClassifier", "sadl")])
+def test_other_methods_give_the_bits_of_one_process(client, shards, name, key):
+    params = {**PARAMS, "max_iter": 5}
+    model = getattr(scaleout, name)(**params).fit(shards, client=client, partitions=5)
+    assert bits(model.model_) == bits(out_of_core(shards, 5, key, params))
+
+
+def test_a_worker_imports_no_more_than_it_needs():
+    script = "import atomlearn._worker, sys; assert not {'sklearn', 'scipy', 'dask'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_the_command_line_gives_the_same_bits(client, shards, command_line, tmp_path):
     flags = [f"--set={name}={value}" for name, value in PARAMS.items()]
     train = [command_line, "train", shards, "--method", "lcdl-sv", "--out-of-core", "--partitions", "5", *flags]
@@ -87,10 +102,10 @@ def test_the_command_line_gives_the_same_bits(client, shards, command_line, tmp_
     assert [line.split(",")[1] for line in said[1:]] == [str(label) for label in model.predict(shards, client=client)]
 
 
-@pytest.mark.parametrize("name", scaleout.__all__)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_estimators_agree_with_the_plain_ones(client, name):
     X, y = samples()
-    params = PARAMS if name == "LCDLSVClassifier" else {}
+    params = {"LCDLSVClassifier": PARAMS, "CADLClassifier": PARAMS, "SADLClassifier": {"max_iter": 20}}.get(name, {})
     model = getattr(scaleout, name)(**params)
     model.fit(dask.array.from_array(X, chunks=(400, 10)), dask.array.from_array(y, chunks=400), client=client)
     plain = getattr(atomlearn, name)(**params).fit(X, y)
@@ -102,7 +117,7 @@ def test_estimators_agree_with_the_plain_ones(client, name):
 
 
 def test_the_methods_are_those_of_the_core():
-    keys = {key for name in scaleout.__all__ for key in getattr(scaleout, name)._methods}
+    keys = {key for name in CLASSIFIERS for key in getattr(scaleout, name)._methods}
     assert keys == set(_atomlearn.scale_methods())
 
 
@@ -130,8 +145,12 @@ class Cluster:
         self.file.unlink(missing_ok=True)
         shared = ["--scheduler-file", str(self.file), "--no-dashboard"]
         self.start("distributed.cli.dask_scheduler", *shared, "--port", "0")
-        self.start("distributed.cli.dask_worker", *shared, "--nthreads", "1", "--death-timeout", "20")
-        self.client = distributed.Client(scheduler_file=str(self.file), timeout=60)
+        self.start("distributed.cli.dask_worker", *shared, "--nthreads", "1", "--no-nanny")
+        deadline = time.monotonic() + 60
+        while not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        # So long does a client look for a scheduler that is gone.
+        self.client = distributed.Client(scheduler_file=str(self.file), timeout=3)
         self.client.wait_for_workers(1, timeout=60)
 
     def start(self, module: str, *args: str) -> None:

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn inner_products_with_landmarks_are_kernel_values() {
+    fn inners_with_landmarks_are_kernel_values() {
         let (x, new) = (synth::blobs(3, 8, 6, 1), synth::blobs(3, 5, 6, 2));
         let positive = |m: MatRef<'_, f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].abs());
         let (x, new) = (positive(x.x()), positive(new.x()));

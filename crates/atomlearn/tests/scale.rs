@@ -114,6 +114,15 @@ fn every_method_agrees_with_plain_training() {
         ("svgdl", json!({"max_iter": 4, "lambda2": 1e-3}), "unit"),
         ("svgdl", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-2, "active_set": "converged"}), "unit"),
         ("svgdl", json!({"max_iter": 3, "lambda2": 0.0}), "unit"),
+        ("cadl", json!({"max_iter": 4, "tol": 0.0}), "unit"),
+        ("cadl", json!({"max_iter": 4, "tol": 0.0, "lambda2": 1e-2, "atoms_per_class": 5}), "unit"),
+        ("cadl", json!({"max_iter": 3, "lambda1": 0.0, "refit": false, "lambda2": 1e-3}), "standard,unit"),
+        ("cadl", json!({"max_iter": 3, "lambda2": 0.0}), "pca:8,unit"),
+        ("cadl", json!({"max_iter": 4, "tol": 0.0, "updates": "exact", "lambda2": 1e-2}), "unit"),
+        ("sadl", json!({}), "unit"),
+        ("sadl", json!({"atoms_per_class": 3, "rows_per_class": 2, "max_iter": 60, "normalize_rows": true}), "unit"),
+        ("sadl", json!({"solver": "block-descent", "max_iter": 20, "lambda1": 1e-2}), "standard,unit"),
+        ("sadl", json!({"max_iter": 40, "lambda1": 1e-2}), "none"),
         ("lcdl-sv", json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2}), "unit"),
         ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 2, "lambda2": 1e-3}), "unit"),
         ("lcdl-sv", json!({"max_iter": 3, "atoms_per_class": 4, "lambda2": 0.0}), "standard,unit"),
@@ -143,19 +152,50 @@ fn parts(model: &Model) -> Vec<(String, Mat<f64>)> {
 fn bits_depend_on_the_partitions_alone() {
     let data = synth::blobs(3, 1700, 9, 3);
     let params = values(json!({"max_iter": 4, "atoms_per_class": 5, "lambda2": 1e-2, "tol": 0.0}));
-    let train = |run: &Run, threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| parts(&run.train("lcdl-sv", &params, "standard,unit").unwrap().0))
-    };
-    let mut run = Run::new(&data, 2);
-    let expected = train(&run, 1);
-    assert!(train(&run, 3) == expected, "threads");
-    run.remember = false;
-    assert!(train(&run, 2) == expected, "forgetful partitions");
+    for method in ["lcdl-sv", "svgdl", "cadl", "sadl"] {
+        let train = |run: &Run, threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| parts(&run.train(method, &params, "standard,unit").unwrap().0))
+        };
+        let mut run = Run::new(&data, 2);
+        let expected = train(&run, 1);
+        assert!(train(&run, 3) == expected, "{method}: threads");
+        run.remember = false;
+        assert!(train(&run, 2) == expected, "{method}: forgetful partitions");
+        run.through_bytes = true;
+        assert!(train(&run, 2) == expected, "{method}: bytes and checkpoints");
+        run.partitions = 3;
+        assert!(train(&run, 2) != expected, "{method}: other partitions round otherwise");
+    }
+}
+
+#[test]
+fn fewer_samples_than_features_are_reduced_to_their_span() {
+    let run = Run::new(&synth::blobs(3, 5, 40, 2), 4);
+    let params = values(json!({"max_iter": 3, "tol": 0.0, "lambda2": 1e-2}));
+    for method in ["cadl", "sadl"] {
+        let difference = run.difference(method, &params, "unit");
+        assert!(difference < 1e-6, "{method}: {difference:e}");
+    }
+    let atoms = |model: &Model| model.classifier().parts()[0].1.ncols();
+    assert_eq!(atoms(&run.train("cadl", &params, "unit").unwrap().0), 15);
+}
+
+/// A class of zero samples leaves nothing of its atoms, which are drawn anew in every iteration.
+#[test]
+fn atoms_without_samples_are_drawn_anew() {
+    let mut run = Run::new(&synth::blobs(3, 30, 8, 2), 3);
+    for (i, label) in run.labels.iter().enumerate().filter(|(_, label)| **label == run.labels[0]) {
+        run.x.col_mut(i).iter_mut().for_each(|v| *v = 0.0);
+        assert!(!label.is_empty());
+    }
+    let params = values(json!({"max_iter": 3, "tol": 0.0, "lambda2": 1e-2}));
+    let difference = run.difference("cadl", &params, "none");
+    assert!(difference < 1e-6, "{difference:e}");
+    let expected = run.train("cadl", &params, "none").unwrap();
+    assert!(expected.1.warnings.iter().any(|warning| warning.contains("drawn anew")));
     run.through_bytes = true;
-    assert!(train(&run, 2) == expected, "bytes and checkpoints");
-    run.partitions = 3;
-    assert!(train(&run, 2) != expected, "other partitions round otherwise");
+    assert!(parts(&run.train("cadl", &params, "none").unwrap().0) == parts(&expected.0), "draws of a checkpoint");
 }
 
 #[test]
@@ -165,7 +205,7 @@ fn what_cannot_be_partitioned_is_refused_with_advice() {
         let error = run.refusal(method, &values(params), prep);
         assert!(error.contains(words), "{error}");
     };
-    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, ridge, linear-svm");
+    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, cadl, sadl, crc, ridge, linear-svm");
     refuses("ridge", json!({}), "kernel:rbf:auto", "landmarks");
     refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
     refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");

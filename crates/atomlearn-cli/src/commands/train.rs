@@ -7,10 +7,11 @@ use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
 use crate::out_of_core::{Job, ScaleArgs};
 use crate::progress::{Checkpoint, TrainWatch};
-use crate::settings;
+use crate::{rounds, settings};
 use atomlearn::archive::Content;
 use atomlearn::observe::Trace;
 use atomlearn::registry::Values;
+use atomlearn::scale::METHODS;
 use atomlearn::{Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
@@ -27,6 +28,7 @@ Examples:
   atomlearn train faces.mat --params best.toml -o faces.model
   atomlearn train table.csv --y species --method linear-svm -o species.model
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
+  atomlearn train faces.mat --method lcdl-sv --checkpoint state --resume -o faces.model     goes on after Ctrl-C or a crash
   atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model
 
 Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
@@ -52,7 +54,8 @@ pub struct Args {
     /// Model file to write
     #[arg(long, short, value_name = "MODEL")]
     output: PathBuf,
-    /// Also write the model after every iteration to this file; with --out-of-core, the state after every pass
+    /// Keep the state of training in this file, to go on from it with --resume; methods that cannot be resumed write their model
+    /// after every iteration
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face,
@@ -95,6 +98,15 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         };
         return args.scale.run(job, console);
     }
+    let resumable = rounds::resumable(method);
+    if args.scale.resume && !resumable {
+        return Err(Failure::usage(format!(
+            "--resume: `{}` cannot be resumed; these methods can: {}. Without --resume, --checkpoint keeps its model after every \
+             iteration",
+            method.key,
+            METHODS.join(", ")
+        )));
+    }
     let (data, features) = read(args, console)?;
     let (places, part) = training_part(&data);
     let train = data.dataset(&places)?;
@@ -112,9 +124,16 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         model.info.insert("n_iter".into(), json!(iter));
         model.save(path)
     };
-    let checkpoint: Option<&mut Checkpoint<'_>> = if args.checkpoint.is_some() { Some(&mut save) } else { None };
+    let saves_models = args.checkpoint.is_some() && !resumable;
+    let checkpoint: Option<&mut Checkpoint<'_>> = if saves_models { Some(&mut save) } else { None };
     let mut watch = TrainWatch::new(console, method.key, checkpoint);
-    let trained = method.fit(&params, &train, &mut watch);
+    let trained = match &args.checkpoint {
+        Some(path) if resumable => {
+            let name = format!("{} ({part}) {prep}", data.info.sha256);
+            rounds::learn(method, &params, &train, name, (path, args.scale.resume), &mut watch)
+        }
+        _ => method.fit(&params, &train, &mut watch).map_err(Failure::from),
+    };
     watch.finish();
     let (trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
     drop(watch);
@@ -138,7 +157,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         model.info.insert("warnings".into(), json!(trace.warnings));
     }
     model.save(&args.output)?;
-    if args.checkpoint.is_some() && trace.steps.is_empty() {
+    if saves_models && trace.steps.is_empty() {
         console.note("no checkpoint was written: this method does not iterate");
     }
     if console.json {

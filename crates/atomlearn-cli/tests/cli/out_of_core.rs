@@ -89,13 +89,76 @@ fn a_checkpoint_resumes_to_the_same_bits_and_only_the_same_training() {
     place.refuses(&format!("{TRAIN} --partitions 4 --checkpoint state --resume -o m"), 3, &["state"]);
 }
 
+/// Runs the line until the checkpoint is there, presses Ctrl-C and resumes: the bits of a run without a break.
+#[cfg(unix)]
+fn resumes_after_ctrl_c(place: &Place, line: &str) {
+    use std::process::{Command, Stdio};
+    place.ok(&format!("{line} --checkpoint whole.state -o whole.model"));
+    let line = format!("{line} --checkpoint state");
+    let mut child = Command::new(super::PROGRAM)
+        .args(format!("{line} -o broken.model").split_whitespace())
+        .current_dir(place.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !place.path("state").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!place.path("broken.model").exists(), "stopped in the middle");
+    assert_ne!(read(&place.path("state")), read(&place.path("whole.state")), "stopped before the end");
+    place.ok(&format!("{line} --resume -o resumed.model"));
+    assert_eq!(read(&place.path("resumed.model")), read(&place.path("whole.model")));
+    assert_eq!(read(&place.path("state")), read(&place.path("whole.state")));
+}
+
+#[cfg(unix)]
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_written() {
+fn ctrl_c_keeps_a_checkpoint_that_resumes_to_the_same_bits() {
+    let long = "--method lcdl-sv --set atoms_per_class=3 --set max_iter=300 --set tol=0 --set lambda2=1e-3";
+    resumes_after_ctrl_c(&data(), &format!("train shards {long} --out-of-core --partitions 4"));
+    // In memory, with preprocessing that partitions could not fit.
+    resumes_after_ctrl_c(&data(), &format!("train table.csv {long} --prep kernel:rbf:auto:20,unit"));
+}
+
+#[test]
+fn training_in_memory_resumes_only_what_it_began() {
+    let place = data();
+    let line = "train table.csv --method cadl --set atoms_per_class=3 --checkpoint state";
+    place.ok(&format!("{line} -o kept.model"));
+    place.ok("train table.csv --method cadl --set atoms_per_class=3 -o plain.model");
+    let scores = |model: &str| place.ok(&format!("predict {model} table.csv --scores"));
+    let (kept, plain) = (scores("kept.model"), scores("plain.model"));
+    let numbers = |text: &str| -> Vec<f64> { text.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect() };
+    assert!(numbers(&kept).iter().zip(numbers(&plain)).all(|(a, b)| (a - b).abs() < 1e-6));
+    place.refuses(&format!("{line} -o m"), 2, &["exists already", "--resume"]);
+    place.refuses(&format!("{line} --resume --set lambda1=0.1 -o m"), 2, &["a parameter differs"]);
+    place.refuses(&format!("{line} --resume --prep standard -o m"), 2, &["the data differs"]);
+    place.refuses(
+        "train table.csv --method src --checkpoint s --resume -o m",
+        2,
+        &["`src` cannot be resumed", "lcdl-sv"],
+    );
+    place.refuses("train table.csv --method cadl --resume -o m", 2, &["--checkpoint"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
     let place = data();
     place.refuses(&format!("{TRAIN} --max-memory 1MB -o m"), 2, &["--max-memory", "128 MiB"]);
     place.refuses(&format!("{TRAIN} --max-memory 134217929 -o m"), 2, &["--partitions", "--max-memory"]);
     place.refuses(&format!("{TRAIN} --max-memory lots -o m"), 2, &["2GiB"]);
-    place.refuses("train shards --method src --out-of-core -o m", 2, &["lcdl-sv, svgdl, crc, ridge, linear-svm"]);
+    let sadl = "train shards --method sadl --out-of-core --partitions 20 --max-memory";
+    place.refuses(&format!("{sadl} 134230000 -o m"), 2, &["codes of all samples", "atoms_per_class"]);
+    place.ok(&format!("{sadl} 140MiB --set max_iter=3 -o sadl.model"));
+    place.refuses(
+        "train shards --method src --out-of-core -o m",
+        2,
+        &["lcdl-sv, svgdl, cadl, sadl, crc, ridge, linear-svm"],
+    );
     place.refuses("train shards --method lcdl-sv --partitions 3 -o m", 2, &["--out-of-core"]);
     place.refuses("train nowhere --method ridge --out-of-core -o m", 3, &["nowhere"]);
     std::fs::remove_file(place.path("shards/p1.labels.npy")).unwrap();

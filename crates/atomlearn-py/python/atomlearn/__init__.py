@@ -8,28 +8,24 @@
 True
 """
 
-from . import _estimators, kit, plot
-from ._atomlearn import __version__
-from ._base import FitWarning, methods
-from ._estimators import *  # noqa: F403
-from ._experiments import Comparison, compare, report
-from ._explain import AtomUse, Explanation
-from ._files import load
-from ._progress import ProgressBar, Step
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    *_estimators.__all__,
-    "AtomUse",
-    "Comparison",
-    "Explanation",
-    "FitWarning",
-    "ProgressBar",
-    "Step",
-    "__version__",
-    "compare",
-    "kit",
-    "load",
-    "methods",
-    "plot",
-    "report",
-]
+from ._atomlearn import __version__ as __version__
+
+if TYPE_CHECKING:
+    from ._public import *  # noqa: F403
+
+
+# Importing scikit-learn takes seconds, and a Dask worker needs the native module alone: the rest waits to be asked for.
+def __getattr__(name: str):
+    if name.startswith("_") and name != "__all__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module("._public", __name__), name)
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return import_module("._public", __name__).__all__

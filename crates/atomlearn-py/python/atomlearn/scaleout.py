@@ -4,8 +4,10 @@ The estimators have the names and parameters of those in ``atomlearn``. ``fit`` 
 what the command line's ``train --out-of-core`` learns: the same partitions give the same bits, on any number of
 workers. A worker that is lost is replaced by Dask; what it did is done again. Needs ``atomlearn[dask]``.
 
+>>> import dask
 >>> from dask.distributed import Client
->>> from atomlearn.scaleout import LCDLSVClassifier
+>>> from atomlearn.scaleout import LCDLSVClassifier, QUIET
+>>> dask.config.set(QUIET)  # doctest: +SKIP
 >>> client = Client(n_workers=4, threads_per_worker=1)  # doctest: +SKIP
 >>> model = LCDLSVClassifier().fit("shards/", client=client, checkpoint="training.state")  # doctest: +SKIP
 """
@@ -25,7 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from . import _atomlearn, _estimators, _labels
+from . import _atomlearn, _estimators, _labels, _worker
 from ._base import DictionaryClassifier, FitWarning
 from ._progress import Step
 
@@ -36,7 +38,25 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("atomlearn.scaleout needs Dask: pip install 'atomlearn[dask]'") from error
 
-__all__ = ["CRCClassifier", "LCDLSVClassifier", "LinearSVMClassifier", "OneHotRidgeClassifier", "SVGDLClassifier"]
+__all__ = [
+    "CADLClassifier",
+    "CRCClassifier",
+    "LCDLSVClassifier",
+    "LinearSVMClassifier",
+    "OneHotRidgeClassifier",
+    "QUIET",
+    "SADLClassifier",
+    "SVGDLClassifier",
+]
+
+# Configuration of Dask for clusters that only train. Its monitors are for many small tasks and a dashboard; with few
+# long tasks they cost more than all else Dask does. To set before the cluster is made: dask.config.set(QUIET).
+QUIET = {
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
 
 # How often Dask tries a task again after an error, such as a file system that is away for a moment.
 RETRIES = 3
@@ -146,8 +166,8 @@ class PartitionedClassifier(DictionaryClassifier):
             return super().predict(X)
         client = client or default_client()
         source = _Files.of(client, X, None, None, None, None, labelled=False)
-        model = client.submit(_state, self.model_, pure=False, retries=RETRIES)
-        futures = client.map(_predict_piece, source.tasks, model=model, pure=False, retries=RETRIES)
+        model = client.submit(_worker.state, self.model_, pure=False, retries=RETRIES)
+        futures = client.map(_worker.predict_piece, source.tasks, model=model, pure=False, retries=RETRIES)
         in_model_order = self.classes_[np.argsort(self._class_order())]
         return in_model_order[np.concatenate(client.gather(futures))]
 
@@ -156,10 +176,21 @@ class LCDLSVClassifier(PartitionedClassifier, _estimators.LCDLSVClassifier):
     """LCDL-SV on a cluster; parameters as in `atomlearn.LCDLSVClassifier`."""
 
 
+class CADLClassifier(PartitionedClassifier, _estimators.CADLClassifier):
+    """CADL on a cluster; parameters as in `atomlearn.CADLClassifier`."""
+
+
 class CRCClassifier(PartitionedClassifier, _estimators.CRCClassifier):
     """CRC over all training samples on a cluster; parameters as in `atomlearn.CRCClassifier`.
 
     Scores are those of plain CRC, from at most as many atoms per class as there are features.
+    """
+
+
+class SADLClassifier(PartitionedClassifier, _estimators.SADLClassifier):
+    """SADL on a cluster; parameters as in `atomlearn.SADLClassifier`.
+
+    Workers remember the codes of their samples: 8 bytes times atoms and rows of structure, and classes, for each.
     """
 
 
@@ -196,7 +227,7 @@ class _Files:
         return cls(*planned.result())
 
     def submit(self, client: Client, index: int, request, **options):
-        return client.submit(_answer_piece, self.tasks[index], request, pure=False, **options)
+        return client.submit(_worker.answer_piece, self.tasks[index], request, pure=False, **options)
 
 
 class _Blocks:
@@ -222,7 +253,7 @@ class _Blocks:
 
     def submit(self, client: Client, index: int, request, **options):
         x, y = self.tasks[index]
-        return client.compute(dask.delayed(_answer_block, pure=False)(index, x, y, request), **options)
+        return client.compute(dask.delayed(_worker.answer_block, pure=False)(index, x, y, request), **options)
 
 
 def _is_path(X) -> bool:
@@ -235,8 +266,7 @@ def _ask(client: Client, source, request: bytes) -> bytes:
     """One round: every partition answers, neighbours are merged until one answer is left."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            # A task and not scattered data: workers fetch it from one another, and if they die it is made again.
-            state = client.submit(_state, request, pure=False, retries=RETRIES)
+            state = client.submit(_worker.state, request, pure=False, retries=RETRIES)
             workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
             answers = []
             for index in range(len(source.tasks)):
@@ -256,25 +286,6 @@ def _ask(client: Client, source, request: bytes) -> bytes:
                 raise RuntimeError(f"the cluster lost the same round {ATTEMPTS} times") from error
             time.sleep(0.2 * attempt)
     raise AssertionError("not reached")
-
-
-def _state(content):
-    return content
-
-
-def _answer_piece(piece: str, request: bytes) -> bytes:
-    return _atomlearn.answer_piece(request, piece, 1)
-
-
-def _answer_block(index: int, x: np.ndarray, y: np.ndarray, request: bytes) -> bytes:
-    classes, targets = np.unique(y, return_inverse=True)
-    names = _labels.names_of(classes)
-    x = np.require(x, dtype=np.float64, requirements=("C", "A"))
-    return _atomlearn.answer(request, index, x, [names[target] for target in targets], 1)
-
-
-def _predict_piece(piece: str, model) -> np.ndarray:
-    return model.predict(_atomlearn.piece_samples(piece), 1)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -37,8 +37,8 @@ pub fn normalize_columns(x: MatMut<'_, f64>) -> usize {
     zeros
 }
 
-/// Sum of the products of all entries.
-pub fn inner_product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
+/// `<A, B>`, the sum of the products of their entries.
+pub fn inner(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
     a.col_iter().zip(b.col_iter()).map(|(a, b)| a.transpose() * b).sum()
 }
 

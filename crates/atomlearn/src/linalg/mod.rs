@@ -11,7 +11,7 @@ mod spectral;
 
 pub(crate) use columns::ZERO_NORM;
 pub use columns::{
-    column_norms, concat_columns, dot, frobenius, inner_product, normalize_columns, relative_change, select_columns,
+    column_norms, concat_columns, dot, frobenius, inner, normalize_columns, relative_change, select_columns,
 };
 pub(crate) use gemm::{add_lower_outer, gram_into, mirror};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};

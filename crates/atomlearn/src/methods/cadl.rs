@@ -24,6 +24,8 @@
 //! outnumber samples). `theta = 5` is what the published code uses; the paper prints its inverse. `updates = exact` drops the
 //! scaling of rows, lets all samples take part in step 2 and converges step 1, so that no step can raise `J`.
 
+pub(crate) mod partitioned;
+
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
@@ -143,10 +145,7 @@ impl Fit for Cadl {
             let terms = self.terms(seen, &atoms, &state);
             let objective: f64 = terms.iter().map(|term| term.1).sum();
             if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "CADL",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
+                return Err(not_finite());
             }
             let step = Step {
                 iter,
@@ -161,8 +160,7 @@ impl Fit for Cadl {
             }
         }
         if redrawn > 0 {
-            watch
-                .warn(&format!("CADL: {redrawn} times an atom that no sample of its class responds to was drawn anew"));
+            watch.warn(&redrawn_warning(redrawn));
         }
         finish(&state)
     }
@@ -185,6 +183,18 @@ impl State {
 }
 
 impl Cadl {
+    /// `a`.
+    fn strength(&self) -> f64 {
+        2.0 * self.lambda2 * self.theta
+    }
+
+    fn active_set(&self) -> ActiveSet {
+        match self.updates {
+            Updates::Published => ActiveSet::OnePass,
+            Updates::Exact => ActiveSet::Converged,
+        }
+    }
+
     /// Prepares the dictionary step.
     fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<Maps<'a>> {
         let other = match self.updates {
@@ -208,18 +218,14 @@ impl Cadl {
     fn codes(&self, train: &Dataset, state: &State) -> Mat<f64> {
         let u = state.svm.weights.as_ref();
         let mut codes = state.responses.clone();
-        let strength = 2.0 * self.lambda2 * self.theta;
+        let strength = self.strength();
         if strength == 0.0 {
             return codes;
         }
         let (coupling, targets) = (gram(u), train.targets());
         let margins = Margins { coupling: coupling.as_ref(), bias: &state.svm.bias, strength, targets: &targets };
-        let active = match self.updates {
-            Updates::Published => ActiveSet::OnePass,
-            Updates::Exact => ActiveSet::Converged,
-        };
         let (base, previous) = (mul(u.transpose(), state.responses.as_ref()), mul(u.transpose(), state.codes.as_ref()));
-        let weights = margins.weights(base.as_ref(), previous.as_ref(), active);
+        let weights = margins.weights(base.as_ref(), previous.as_ref(), self.active_set());
         mul_add(codes.as_mut(), strength, u, weights.as_ref());
         codes
     }
@@ -257,10 +263,7 @@ impl Cadl {
         };
         let mut parts: Vec<_> = (0..atoms.len()).into_par_iter().map(of_class).collect();
         for (c, (part, responses, zeros)) in parts.iter_mut().enumerate().filter(|(_, (.., zeros))| *zeros > 0) {
-            let mut fresh = draws.atoms(c, *zeros);
-            normalize_columns(fresh.as_mut());
-            let dead: Vec<usize> = (0..part.ncols()).filter(|&j| part.col(j).norm_l2() < 0.5).collect();
-            dead.iter().zip(fresh.col_iter()).for_each(|(&j, atom)| part.col_mut(j).copy_from(atom));
+            replace_dead(part, draws.atoms(c, *zeros));
             *responses = mul(part.transpose(), train.x());
         }
         for (c, (part, responses, _)) in parts.iter().enumerate() {
@@ -286,13 +289,30 @@ impl Cadl {
         });
         let (norms, losses) =
             state.svm.objective_terms(state.svm.scores(state.codes.as_ref()).as_ref(), &train.targets());
-        [
-            ("fit", fit),
-            ("other classes", self.lambda1 * silence.sum::<f64>()),
-            ("ridge", self.lambda3 * state.analysis.squared_norm_l2()),
-            ("svm", 2.0 * self.lambda2 * (norms + self.theta * losses)),
-        ]
+        let ridge = self.lambda3 * state.analysis.squared_norm_l2();
+        self.named_terms(fit, self.lambda1 * silence.sum::<f64>(), ridge, norms, losses)
     }
+
+    /// The terms, those of the SVM from its norms and losses.
+    fn named_terms(&self, fit: f64, silence: f64, ridge: f64, norms: f64, losses: f64) -> [(&'static str, f64); 4] {
+        let svm = 2.0 * self.lambda2 * (norms + self.theta * losses);
+        [("fit", fit), ("other classes", silence), ("ridge", ridge), ("svm", svm)]
+    }
+}
+
+/// Puts new atoms, scaled to length 1, where an update left zeros among atoms of length 1.
+fn replace_dead(atoms: &mut Mat<f64>, mut fresh: Mat<f64>) {
+    normalize_columns(fresh.as_mut());
+    let dead: Vec<usize> = (0..atoms.ncols()).filter(|&j| atoms.col(j).norm_l2() < 0.5).collect();
+    dead.iter().zip(fresh.col_iter()).for_each(|(&j, atom)| atoms.col_mut(j).copy_from(atom));
+}
+
+fn redrawn_warning(count: usize) -> String {
+    format!("CADL: {count} times an atom that no sample of its class responds to was drawn anew")
+}
+
+fn not_finite() -> Error {
+    Error::numeric("CADL", "the objective is no longer finite; scale the samples to unit norm")
 }
 
 impl Classifier for CadlModel {

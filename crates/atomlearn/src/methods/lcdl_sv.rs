@@ -23,7 +23,7 @@ mod refit;
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::export::{Graph, Value};
 use crate::graph::{Affinity, AtomGraph};
-use crate::linalg::{Spd, column_norms, gram, inner_product, mul, norm1, outer_gram, qr, relative_change, upper_mul};
+use crate::linalg::{Spd, column_norms, gram, inner, mul, norm1, outer_gram, qr, relative_change, upper_mul};
 use crate::method::{best_class, sizes_row};
 use crate::params::{AtomCount, Domain, params};
 use crate::score::RidgeResiduals;
@@ -433,7 +433,7 @@ impl LcdlSv {
         ridge: f64,
     ) -> f64 {
         let smooth = match laplacian {
-            Some(laplacian) => inner_product(laplacian.as_ref(), code_gram.as_ref()).max(0.0),
+            Some(laplacian) => inner(laplacian.as_ref(), code_gram.as_ref()).max(0.0),
             None => graph.energy(q.as_ref(), code_gram.as_ref()),
         };
         // q is orthonormal, so the energy of all codes is the trace.

@@ -24,12 +24,13 @@
 //! minimise the objective above, from a Gaussian start. `H`, not published, is LC-KSVD's ideal code.
 
 mod descent;
+pub(crate) mod partitioned;
 
 use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
 use crate::export::{Graph, Value};
-use crate::linalg::{frobenius, gram, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
+use crate::linalg::{frobenius, gram, inner, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
 use crate::params::{Domain, params};
 use crate::range;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
@@ -45,6 +46,8 @@ const DIVERGED: f64 = 10.0;
 /// Most atoms and rows of structure per class unless asked for; more changed no prediction that was looked at.
 const MOST_ATOMS: usize = 10;
 const MOST_ROWS: usize = 4;
+const ALL_ZERO: &str = "too large: every code became zero";
+const RESTARTED: &str = "SADL: the iteration diverged and was started again with steps of half the length";
 
 /// How the objective is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -157,18 +160,18 @@ impl Fit for Sadl {
             let terms = self.terms(&problem, &state);
             let objective: f64 = terms.iter().map(|term| term.1).sum();
             if state.z.norm_max() == 0.0 {
-                return Err(Error::param("lambda1", self.lambda1, "too large: every code became zero"));
+                return Err(Error::param("lambda1", self.lambda1, ALL_ZERO));
             }
             let diverged = misfit.is_some_and(|misfit| misfit > DIVERGED * best) || !objective.is_finite();
             if diverged && duals.safety == SAFETY && self.solver == Solver::LinearizedAdmm {
-                watch.warn("SADL: the iteration diverged and was started again with steps of half the length");
+                watch.warn(RESTARTED);
                 (state, duals, best) = (start.clone(), Duals::new(&problem, 2.0 * SAFETY), f64::INFINITY);
                 continue;
             }
             if diverged {
-                return Err(Error::numeric("SADL", "the iteration diverges; scale the samples to unit norm"));
+                return Err(diverges());
             }
-            let change = misfit.unwrap_or(10.0 * (held - objective).max(0.0) / objective.max(f64::MIN_POSITIVE));
+            let change = misfit.unwrap_or_else(|| relative_decrease(held, objective));
             let step = Step {
                 iter,
                 max_iter: self.max_iter,
@@ -194,8 +197,9 @@ impl Fit for Sadl {
 }
 
 impl Sadl {
-    fn per_class(&self, train: &Dataset) -> (usize, usize) {
-        let mean = train.n_samples().div_ceil(train.n_classes());
+    /// Atoms and rows of structure of every class.
+    fn per_class(&self, n_samples: usize, n_classes: usize) -> (usize, usize) {
+        let mean = n_samples.div_ceil(n_classes);
         let atoms = self.atoms_per_class.unwrap_or(mean.min(MOST_ATOMS));
         (atoms, self.rows_per_class.unwrap_or(atoms.min(MOST_ROWS)))
     }
@@ -206,7 +210,7 @@ impl Sadl {
         // K n^2 against 2 K m n multiply-adds per iteration.
         let direct = !self.normalize_rows && train.n_samples() <= 2 * train.n_features();
         let map_x = direct.then(|| mul(map.as_ref(), train.x()));
-        let (targets, (_, rows)) = (train.targets(), self.per_class(train));
+        let (targets, (_, rows)) = (train.targets(), self.per_class(train.n_samples(), train.n_classes()));
         let onehot = |repeat: usize| {
             Mat::from_fn(train.n_classes() * repeat, targets.len(), |r, i| {
                 f64::from(u8::from(targets[i] == r / repeat))
@@ -215,19 +219,24 @@ impl Sadl {
         Ok(Problem { x: train.x(), map, map_x, labels: onehot(1), structure: onehot(rows) })
     }
 
-    /// Unit Gaussian atoms, `Z = Omega X`, Gaussian `Q` and `W`.
-    fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, State) {
-        let (atoms, rows) = self.per_class(train);
-        let (k, s) = (atoms * train.n_classes(), rows * train.n_classes());
-        let mut atoms = gaussian(&mut stream(self.seed, 0), train.n_features(), k);
+    /// Unit Gaussian atoms, Gaussian `Q` and `W`.
+    fn draws(&self, n_features: usize, n_samples: usize, n_classes: usize) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
+        let (atoms, rows) = self.per_class(n_samples, n_classes);
+        let (k, s) = (atoms * n_classes, rows * n_classes);
+        let mut atoms = gaussian(&mut stream(self.seed, 0), n_features, k);
         normalize_columns(atoms.as_mut());
-        let omega = atoms.transpose().to_owned();
-        let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(omega.as_ref()));
-        let z = mul(omega.as_ref(), problem.x);
         let scaled = |index: usize, rows: usize, cols: usize| {
             Scale((cols as f64).sqrt().recip()) * gaussian(&mut stream(self.seed, index), rows, cols)
         };
-        let state = State { seen: z.clone(), z, q: scaled(1, s, k), w: scaled(2, train.n_classes(), s) };
+        (atoms.transpose().to_owned(), scaled(1, s, k), scaled(2, n_classes, s))
+    }
+
+    /// The draws, and `Z = Omega X`.
+    fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, State) {
+        let (omega, q, w) = self.draws(train.n_features(), train.n_samples(), train.n_classes());
+        let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(omega.as_ref()));
+        let z = mul(omega.as_ref(), problem.x);
+        let state = State { seen: z.clone(), z, q, w };
         (omega, state)
     }
 
@@ -252,7 +261,6 @@ impl Sadl {
     /// One sweep of the linearised ADMM; returns the relative misfit of the constraints.
     fn admm_step(&self, problem: &Problem<'_>, state: &mut State, duals: &mut Duals) -> f64 {
         let (mu, safety) = (duals.penalty, duals.safety);
-        let floor = |eta: f64| eta.max(1e-12);
         // Z: proximal step on 1/(2 mu) |Z - Omega X|^2 + 1/2 |E1|^2 + 1/2 |E2|^2.
         let wq = mul(state.w.as_ref(), state.q.as_ref());
         let [e1, e2] = duals.errors(problem, state);
@@ -283,20 +291,29 @@ impl Sadl {
     fn terms(&self, problem: &Problem<'_>, state: &State) -> [(&'static str, f64); 5] {
         let structured = mul(state.q.as_ref(), state.z.as_ref());
         let labelled = mul(state.w.as_ref(), structured.as_ref());
-        let half = |weight: f64, a: Mat<f64>| 0.5 * weight * a.squared_norm_l2();
-        let ridge = self.delta * 0.5 * (state.q.squared_norm_l2() + state.w.squared_norm_l2());
-        // From Pi (X X^T + lambda2 I) = X^T: lambda2 |Z Pi|^2 = <Z, Omega X> - |Omega X|^2.
-        let omega = if self.normalize_rows {
-            0.5 * self.lambda2 * state.z.nrows() as f64
-        } else {
-            0.5 * (inner(&state.z, &state.seen) - state.seen.squared_norm_l2()).max(0.0)
-        };
+        let norms = state.q.squared_norm_l2() + state.w.squared_norm_l2();
+        let omega = inner(state.z.as_ref(), state.seen.as_ref()) - state.seen.squared_norm_l2();
+        let values = [
+            (&state.z - &state.seen).squared_norm_l2(),
+            state.z.norm_l1(),
+            (&problem.structure - structured).squared_norm_l2(),
+            (&problem.labels - labelled).squared_norm_l2(),
+            norms,
+        ];
+        self.named_terms(values, omega, state.z.nrows())
+    }
+
+    /// The terms from `|Z - Omega X|^2`, `|Z|_1`, `|H - Q Z|^2`, `|L - W Q Z|^2` and `|Q|^2 + |W|^2`; `omega` is
+    /// `<Z, Omega X> - |Omega X|^2`, which is `lambda2 |Omega|^2` for `Omega = Z Pi`, since `Pi (X X^T + lambda2 I) = X^T`.
+    fn named_terms(&self, values: [f64; 5], omega: f64, n_atoms: usize) -> [(&'static str, f64); 5] {
+        let [fit, absolute, structure, labels, norms] = values;
+        let omega = if self.normalize_rows { self.lambda2 * n_atoms as f64 } else { omega.max(0.0) };
         [
-            ("fit", half(1.0, &state.z - &state.seen)),
-            ("sparsity", self.lambda1 * state.z.norm_l1()),
-            ("structure", half(self.rho, &problem.structure - structured)),
-            ("labels", half(self.rho, &problem.labels - labelled)),
-            ("ridge", ridge + omega),
+            ("fit", 0.5 * fit),
+            ("sparsity", self.lambda1 * absolute),
+            ("structure", 0.5 * self.rho * structure),
+            ("labels", 0.5 * self.rho * labels),
+            ("ridge", 0.5 * (self.delta * norms + omega)),
         ]
     }
 }
@@ -335,14 +352,27 @@ impl Duals {
             misfit += frobenius(rest.as_ref());
             self.multiplier[k] += Scale(mu) * rest;
         }
-        self.penalty = (PENALTY_GROWTH * mu).min(LARGEST_PENALTY);
+        self.penalty = Self::next_penalty(mu);
         misfit / frobenius(problem.labels.as_ref())
+    }
+
+    fn next_penalty(penalty: f64) -> f64 {
+        (PENALTY_GROWTH * penalty).min(LARGEST_PENALTY)
     }
 }
 
-/// `<A, B>`.
-fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum::<f64>()).sum()
+/// Keeps a step length away from zero.
+fn floor(eta: f64) -> f64 {
+    eta.max(1e-12)
+}
+
+/// Ten times the relative decrease of the objective, what block descent stops by.
+fn relative_decrease(before: f64, now: f64) -> f64 {
+    10.0 * (before - now).max(0.0) / now.max(f64::MIN_POSITIVE)
+}
+
+fn diverges() -> Error {
+    Error::numeric("SADL", "the iteration diverges; scale the samples to unit norm")
 }
 
 /// `|A|_2^2`, from the smaller Gram matrix.

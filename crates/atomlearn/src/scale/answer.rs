@@ -4,9 +4,11 @@
 //! do not depend on the number of threads.
 
 use super::chain::{Pulled, Violated};
+use super::moments::NamedParts;
 use super::newton::packed;
-use super::request::{Ask, CheckAsk, Request, SvmAsk};
-use super::stats::PartialStats;
+use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
+use super::sparse::{SparseChain, SparseCodes};
+use super::stats::{Merger, PartialStats};
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
 use crate::method::best_class;
@@ -19,12 +21,31 @@ use std::collections::{BTreeMap, HashMap};
 /// Samples worked on together.
 const BLOCK: usize = 2048;
 
-/// What a partition remembers between rounds, a few bytes per sample. Losing it costs time, never bits.
+/// What a partition remembers between rounds: a few bytes per sample, with SADL its codes. Losing it costs time, never bits.
 #[derive(Clone, Debug, Default)]
 pub struct Memo {
     /// Class of every sample.
     targets: Option<Vec<u32>>,
     pub(super) violated: Vec<Violated>,
+    /// Codes that depend on their predecessors: more than a few bytes.
+    codes: Vec<SparseCodes>,
+}
+
+/// The answers of all partitions, one after the other, merged; `done` hears of each and may stop the round.
+pub(super) fn answer_in_turn(
+    partitions: usize,
+    memos: &mut Vec<Memo>,
+    mut answer: impl FnMut(usize, &mut Memo) -> Result<PartialStats>,
+    mut done: impl FnMut(&PartialStats) -> Result<()>,
+) -> Result<PartialStats> {
+    memos.resize(partitions, Memo::default());
+    let mut merger = Merger::default();
+    for (index, memo) in memos.iter_mut().enumerate() {
+        let stats = answer(index, memo)?;
+        done(&stats)?;
+        merger.push(stats)?;
+    }
+    merger.finish()?.ok_or_else(|| Error::Data("there are no partitions".into()))
 }
 
 /// The samples of one partition (features x samples, not preprocessed), and their labels for those rounds that need them.
@@ -69,6 +90,7 @@ impl Partition<'_> {
             }
             Ask::Svm(ask) => self.svm(request, ask, memo, &mut stats)?,
             Ask::Check(ask) => self.check_accuracy(request, ask, memo, &mut stats)?,
+            Ask::Sparse(chain) => self.sparse_codes(request, chain, memo, &mut stats)?,
         }
         Ok(stats)
     }
@@ -114,6 +136,7 @@ impl Partition<'_> {
             };
             memo.targets = Some(self.labels()?.iter().map(place).collect::<Result<_>>()?);
             memo.violated.clear();
+            memo.codes.clear();
         }
         Ok(memo.targets.as_deref().unwrap_or_default())
     }
@@ -159,8 +182,9 @@ impl Partition<'_> {
         let blocks = self.in_blocks(request, |b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let pulled = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, known.get(b)));
-            let sums = pulled.as_ref().filter(|_| ask.code_sums);
-            let sums = sums.map(|pulled| code_sums(x.as_ref(), pulled, &targets, n_classes));
+            let sums = pulled.as_ref().filter(|_| ask.sums != SvmSums::None);
+            let by_class = ask.sums == SvmSums::CodesByClass;
+            let sums = sums.map(|pulled| code_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
             let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
             Block { svm: SvmBlock::new(ask, features(&x, w.as_ref(), ask.lift.as_ref()), &targets), sums, violated }
         });
@@ -204,10 +228,35 @@ impl Partition<'_> {
     }
 }
 
+impl Partition<'_> {
+    fn sparse_codes(
+        &self,
+        request: &Request,
+        chain: &SparseChain,
+        memo: &mut Memo,
+        stats: &mut PartialStats,
+    ) -> Result<()> {
+        let targets = self.targets(request, memo)?.to_vec();
+        let known = &memo.codes;
+        let blocks = self.in_blocks(request, |b, x| {
+            let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
+            let codes = chain.follow(x.as_ref(), &targets, known.get(b));
+            let sums = codes.sums(x.as_ref(), &targets, request.classes.len());
+            (codes, sums)
+        });
+        memo.codes.clear();
+        for (codes, sums) in blocks {
+            sums.into_iter().for_each(|(name, sum)| stats.add(name, sum));
+            memo.codes.push(codes);
+        }
+        Ok(())
+    }
+}
+
 /// What one block gives to an SVM round.
 struct Block {
     svm: SvmBlock,
-    sums: Option<Vec<(&'static str, Mat<f64>)>>,
+    sums: Option<NamedParts>,
     violated: Option<Violated>,
 }
 
@@ -295,19 +344,24 @@ fn features(x: &Mat<f64>, w: Option<&Mat<f64>>, lift: Option<&Mat<f64>>) -> Mat<
     all
 }
 
-/// `w x^T`, `w w^T` and the sum of `w` by class.
-fn code_sums(
-    x: MatRef<'_, f64>,
-    pulled: &Pulled,
-    targets: &[usize],
-    n_classes: usize,
-) -> Vec<(&'static str, Mat<f64>)> {
+/// `w x^T`, all together or for every class, `w w^T` and the sum of `w` by class.
+fn code_sums(x: MatRef<'_, f64>, pulled: &Pulled, targets: &[usize], n_classes: usize, x_by_class: bool) -> NamedParts {
     let w = pulled.w.as_ref();
     let mut by_class = Mat::zeros(n_classes, n_classes);
     for (column, &target) in w.col_iter().zip(targets) {
         by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
     }
-    vec![("pull.x", mul(w, x.transpose())), ("pull.pull", mul(w, w.transpose())), ("pull.class", by_class)]
+    let mut sums = vec![("pull.pull".into(), mul(w, w.transpose())), ("pull.class".into(), by_class)];
+    if !x_by_class {
+        sums.push(("pull.x".into(), mul(w, x.transpose())));
+        return sums;
+    }
+    for c in 0..n_classes {
+        let own: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] == c).collect();
+        let (w, x) = (select_columns(w, &own), select_columns(x, &own));
+        sums.push((format!("pull.x.{c}"), mul(w.as_ref(), x.transpose())));
+    }
+    sums
 }
 
 fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {

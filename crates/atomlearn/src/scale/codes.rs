@@ -5,7 +5,7 @@
 use super::message::Message;
 use super::moments::{Moments, bordered};
 use super::newton::Newton;
-use super::request::{Ask, Chain, Link, SvmAsk, put_chain, take_chain};
+use super::request::{Ask, Chain, Link, SvmAsk, SvmSums, put_chain, take_chain};
 use super::stats::PartialStats;
 use crate::coding::margin::ActiveSet;
 use crate::linalg::mul;
@@ -57,8 +57,37 @@ impl Coding {
         self.transform.subcols_mut(m, n_classes).copy_from(Scale(self.chain.strength) * directions);
     }
 
+    /// Codes of iteration `iter`, `map x + a G w` with `G = directions(U)`, and the SVM where the last iteration left it. Where
+    /// nothing pulls, the sums of the codes are known and given back; else they have to be asked for.
+    pub(crate) fn begin_iteration(
+        &mut self,
+        map: Mat<f64>,
+        directions: impl FnOnce(MatRef<'_, f64>) -> Mat<f64>,
+        svm: &Svm,
+        iter: usize,
+        moments: &Moments,
+    ) -> Result<Option<CodeSums>> {
+        let never_fitted = svm.weights.norm_max() == 0.0;
+        let tau = self.newton.tau();
+        self.newton = Newton::from_svm(svm, tau);
+        if self.chain.strength == 0.0 || never_fitted {
+            self.set_plain(map, iter);
+            let sums = CodeSums::plain(moments);
+            if never_fitted {
+                self.newton = sums.first_step(&self.transform, moments, tau)?;
+            }
+            return Ok(Some(sums));
+        }
+        let u = svm.weights.as_ref();
+        let directions = directions(u);
+        let coupling = mul(u.transpose(), directions.as_ref());
+        let base = mul(u.transpose(), map.as_ref());
+        self.set_pulled(&map, NextPull { base, coupling, directions }, svm);
+        Ok(None)
+    }
+
     /// The next evaluation of the SVM, and the sums of the codes if they are wanted. Without `evaluate`, those alone.
-    pub(crate) fn ask(&self, moments: &Moments, code_sums: bool, evaluate: bool) -> Ask {
+    pub(crate) fn ask(&self, moments: &Moments, sums: SvmSums, evaluate: bool) -> Ask {
         let lift = self.lifted(moments).then(|| self.transform.clone());
         let (pending, weights) = if evaluate {
             (self.newton.pending(), self.newton.weights(self.unlifted(moments)))
@@ -66,7 +95,7 @@ impl Coding {
             let dim = lift.as_ref().map_or(self.transform.ncols(), Mat::nrows);
             (Vec::new(), Mat::zeros(dim + 1, 0))
         };
-        Ask::Svm(SvmAsk { chain: self.chain_in_use(), lift, pending, weights, code_sums })
+        Ask::Svm(SvmAsk { chain: self.chain_in_use(), lift, pending, weights, sums })
     }
 
     /// Takes an evaluation of the SVM; true if that was the last.
@@ -113,22 +142,42 @@ impl Coding {
     }
 }
 
+/// Keeps the classifiers of the last iteration in a checkpoint.
+pub(crate) fn store_svm(message: &mut Message, svm: &Svm) {
+    message.put("last.weights", svm.weights.clone());
+    message.put("last.bias", svm.bias_row());
+}
+
+/// The counterpart of [`store_svm`].
+pub(crate) fn restore_svm(message: &mut Message, dim: usize, n_classes: usize) -> Result<Svm> {
+    let weights = message.take("last.weights", dim, n_classes)?;
+    Ok(Svm { weights, bias: message.take_row("last.bias", n_classes)? })
+}
+
 /// `sum s s^T` and the sum of `s` by class.
 pub(crate) struct CodeSums {
     second: Mat<f64>,
     by_class: Mat<f64>,
+    /// `w x^T` of every class, where it was asked for.
+    class_pulls: Vec<Mat<f64>>,
 }
 
 impl CodeSums {
     /// Without a pull, `s = x`.
     pub(crate) fn plain(moments: &Moments) -> Self {
-        CodeSums { second: moments.outer.clone(), by_class: moments.sums.clone() }
+        CodeSums { second: moments.outer.clone(), by_class: moments.sums.clone(), class_pulls: Vec::new() }
     }
 
-    /// From the answer to a round that asked for code sums.
-    pub(crate) fn with_pull(stats: &mut PartialStats, moments: &Moments) -> Result<Self> {
+    /// From the answer to a round that asked for these sums.
+    pub(crate) fn with_pull(stats: &mut PartialStats, asked: SvmSums, moments: &Moments) -> Result<Self> {
         let (m, n_classes) = (moments.n_features(), moments.counts.len());
-        let across = stats.take("pull.x", n_classes, m)?;
+        let (across, class_pulls) = if asked == SvmSums::CodesByClass {
+            let of_class = |c: usize| stats.take(&format!("pull.x.{c}"), n_classes, m);
+            let class_pulls: Vec<Mat<f64>> = (0..n_classes).map(of_class).collect::<Result<_>>()?;
+            (class_pulls.iter().fold(Mat::zeros(n_classes, m), |sum, part| sum + part), class_pulls)
+        } else {
+            (stats.take("pull.x", n_classes, m)?, Vec::new())
+        };
         let mut second = Mat::zeros(m + n_classes, m + n_classes);
         second.submatrix_mut(0, 0, m, m).copy_from(&moments.outer);
         second.submatrix_mut(m, 0, n_classes, m).copy_from(&across);
@@ -137,7 +186,17 @@ impl CodeSums {
         let mut by_class = Mat::zeros(m + n_classes, n_classes);
         by_class.subrows_mut(0, m).copy_from(&moments.sums);
         by_class.subrows_mut(m, n_classes).copy_from(&stats.take("pull.class", n_classes, n_classes)?);
-        Ok(CodeSums { second, by_class })
+        Ok(CodeSums { second, by_class, class_pulls })
+    }
+
+    /// `Y X_c^T` over the samples of class `c`, whose `X_c X_c^T` is `outer`; `rows` are those of the transform that matter.
+    pub(crate) fn of_class(&self, class: usize, rows: MatRef<'_, f64>, outer: &Mat<f64>) -> Mat<f64> {
+        let m = outer.nrows();
+        let mut cross = mul(rows.subcols(0, m), outer.as_ref());
+        if let Some(pulls) = self.class_pulls.get(class) {
+            cross += mul(rows.subcols(m, pulls.nrows()), pulls.as_ref());
+        }
+        cross
     }
 
     /// `Y Y^T` and `Y X^T`.

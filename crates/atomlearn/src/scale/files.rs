@@ -4,9 +4,9 @@
 //! so the files may be of any size; their labels stand beside them, `part-0.labels.npy` beside `part-0.npy`. A shard of any other
 //! kind holds its labels itself, is read as a whole and is one partition.
 
-use super::answer::{Memo, Partition};
+use super::answer::{Memo, Partition, answer_in_turn};
 use super::request::Request;
-use super::stats::{Merger, PartialStats};
+use super::stats::PartialStats;
 use crate::archive::hex;
 use crate::io::{self, NpyRows, ReadOptions};
 use crate::linalg::{concat_columns, select_columns};
@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 const USUAL_VALUES: usize = 8 << 20;
 /// Copies of its samples that a partition makes while it is worked on, its raw bytes among them.
 const COPIES: usize = 4;
+/// The same for files that are read as a whole; of tables, whose cells are larger than numbers while they are read, up to 16
+/// were measured.
+const WHOLE_COPIES: usize = 18;
 const LABELS: &str = ".labels.npy";
 
 /// Where the samples of a partition are.
@@ -52,6 +55,9 @@ pub struct Plan {
     pub n_features: usize,
     /// Digest of names, sizes and partitions: the same plan on the same files.
     pub digest: String,
+    /// Samples of the largest partition; of files that are read as a whole, judged by their lengths and the first of them.
+    most_samples: usize,
+    copies: usize,
 }
 
 impl Plan {
@@ -79,19 +85,33 @@ impl Plan {
             whole_files(files, options, partitions)?
         };
         let mut digest = Sha256::new();
+        let mut lengths = Vec::with_capacity(files.len());
         for file in files {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let length = std::fs::metadata(file).map_err(Error::io(file))?.len();
             digest.update(format!("{name} {length}\n"));
+            lengths.push(length);
         }
         digest.update(format!("{} {n_features}", pieces.len()));
-        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()) })
+        let known = pieces.iter().filter_map(|piece| piece.samples).max().unwrap_or(0);
+        let most_samples = if pieces.iter().all(|piece| piece.samples.is_some()) {
+            known
+        } else {
+            let longest = lengths.iter().copied().max().unwrap_or(0);
+            (known as u128 * u128::from(longest) / u128::from(lengths[0].max(1))) as usize
+        };
+        let copies = if kind(first) == "npy" { COPIES } else { WHOLE_COPIES };
+        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()), most_samples, copies })
     }
 
     /// Bytes that the largest partition takes while it is worked on, as far as it is known before it is read.
     pub fn largest(&self) -> usize {
-        let samples = self.pieces.iter().filter_map(|piece| piece.samples).max().unwrap_or(0);
-        8 * COPIES * samples * self.n_features
+        self.bytes_of(self.most_samples)
+    }
+
+    /// Bytes that a partition of so many samples takes while it is worked on.
+    pub fn bytes_of(&self, samples: usize) -> usize {
+        8 * self.copies * samples * self.n_features
     }
 
     /// How many partitions would keep within so many bytes.
@@ -104,16 +124,9 @@ impl Plan {
         &self,
         request: &Request,
         memos: &mut Vec<Memo>,
-        mut done: impl FnMut(&PartialStats) -> Result<()>,
+        done: impl FnMut(&PartialStats) -> Result<()>,
     ) -> Result<PartialStats> {
-        memos.resize(self.pieces.len(), Memo::default());
-        let mut merger = Merger::default();
-        for (piece, memo) in self.pieces.iter().zip(memos) {
-            let stats = piece.answer(request, memo)?;
-            done(&stats)?;
-            merger.push(stats)?;
-        }
-        merger.finish()?.ok_or_else(|| Error::Data("there are no partitions".into()))
+        answer_in_turn(self.pieces.len(), memos, |index, memo| self.pieces[index].answer(request, memo), done)
     }
 }
 
@@ -135,8 +148,7 @@ impl Piece {
             Some((start, count)) => NpyRows::open(&span.file)?.samples(start, count),
             None => Ok(io::read(&span.file, &span.options())?.x),
         };
-        let mut parts: Vec<Mat<f64>> = self.spans.iter().map(read).collect::<Result<_>>()?;
-        Ok(if parts.len() == 1 { parts.remove(0) } else { concat_columns(&parts) })
+        Ok(joined(self.spans.iter().map(read).collect::<Result<_>>()?))
     }
 
     fn labels(&self) -> Result<Vec<String>> {
@@ -155,13 +167,22 @@ impl Piece {
         for span in &self.spans {
             let raw = io::read(&span.file, &span.options())?;
             let labels = raw.labels.ok_or_else(|| no_labels(&span.file))?;
-            let flags = raw.is_train.unwrap_or_else(|| vec![true; labels.len()]);
+            let Some(flags) = raw.is_train else {
+                parts.push(raw.x);
+                all.extend(labels);
+                continue;
+            };
             let places: Vec<usize> = (0..labels.len()).filter(|&i| flags[i]).collect();
             parts.push(select_columns(raw.x.as_ref(), &places));
             all.extend(places.iter().map(|&i| labels[i].clone()));
         }
-        Ok((concat_columns(&parts), all))
+        Ok((joined(parts), all))
     }
+}
+
+/// All parts side by side; a single one is not copied.
+fn joined(mut parts: Vec<Mat<f64>>) -> Mat<f64> {
+    if parts.len() == 1 { parts.remove(0) } else { concat_columns(&parts) }
 }
 
 impl Span {
@@ -230,7 +251,7 @@ fn in_rows(
         });
     }
     let total: usize = opened.iter().map(NpyRows::n_rows).sum();
-    let count = partitions.unwrap_or_else(|| (total * width).div_ceil(USUAL_VALUES));
+    let count = partitions.unwrap_or_else(|| usual_partitions(total, width));
     if count > total {
         return Err(Error::param("partitions", count, format!("there are only {total} samples")));
     }
@@ -260,8 +281,13 @@ fn in_rows(
     Ok((pieces, width))
 }
 
+/// How many partitions so many samples of so many features are cut into.
+pub(super) fn usual_partitions(samples: usize, features: usize) -> usize {
+    (samples * features).div_ceil(USUAL_VALUES)
+}
+
 /// The first row of partition `index` of `count`.
-fn share(total: usize, index: usize, count: usize) -> usize {
+pub(super) fn share(total: usize, index: usize, count: usize) -> usize {
     (total as u128 * index as u128 / count as u128) as usize
 }
 

@@ -10,6 +10,7 @@
 //! threads changes no bit.
 
 mod answer;
+mod arrays;
 mod chain;
 mod codes;
 pub mod files;
@@ -17,15 +18,20 @@ mod message;
 mod moments;
 mod newton;
 mod request;
+mod rounds;
+mod sparse;
 mod stats;
 mod trainer;
 
 pub use answer::{Memo, Partition};
-pub(crate) use codes::{CodeSums, Coding, NextPull};
+pub use arrays::Arrays;
+pub(crate) use codes::{CodeSums, Coding, NextPull, restore_svm, store_svm};
 pub(crate) use message::Message;
 pub(crate) use moments::{Moments, NamedParts, class_pca_mean};
-pub(crate) use newton::Newton;
+pub(crate) use newton::{Newton, unpacked};
 pub use request::Request;
-pub(crate) use request::{Ask, CheckAsk};
+pub(crate) use request::{Ask, CheckAsk, SvmSums};
+pub(crate) use rounds::{Rounds, svm_parts};
+pub(crate) use sparse::{SparseChain, SparseLink, SparseStep};
 pub use stats::{FAN_IN, Merger, PartialStats};
 pub use trainer::{METHODS, Setup, Trainer};

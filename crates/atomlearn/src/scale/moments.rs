@@ -48,7 +48,7 @@ impl Moments {
     }
 
     /// `X_c X_c^T` from the scatter of the class about its mean.
-    fn class_outer(&self, scatter: &Mat<f64>, class: usize) -> Mat<f64> {
+    pub(crate) fn class_outer(&self, scatter: &Mat<f64>, class: usize) -> Mat<f64> {
         let mut outer = scatter.clone();
         let sum = self.sums.subcols(class, 1);
         mul_add(outer.as_mut(), 1.0 / self.counts[class], sum, sum.transpose());
@@ -137,5 +137,8 @@ pub(crate) fn class_pca_mean(
         ));
     }
     let blocks = Blocks::from_sizes(parts.iter().map(Mat::ncols));
+    if blocks.total() == 0 {
+        return Err(Error::Data("every training sample is zero: there is nothing to learn a dictionary from".into()));
+    }
     Ok((concat_columns(&parts), blocks))
 }

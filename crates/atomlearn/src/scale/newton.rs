@@ -73,6 +73,11 @@ impl Newton {
         }
     }
 
+    /// Weight of the norm against the loss.
+    pub(crate) fn tau(&self) -> f64 {
+        self.tau
+    }
+
     /// Number of coordinates without the bias.
     pub(crate) fn dim(&self) -> usize {
         self.candidate.nrows() - 1

@@ -1,6 +1,7 @@
 //! What a trainer asks of every partition: a small state and what to sum.
 
 use super::message::Message;
+use super::sparse::SparseChain;
 use crate::coding::margin::ActiveSet;
 use crate::prep::Prep;
 use crate::{Error, Result};
@@ -36,6 +37,8 @@ pub(crate) enum Ask {
     Svm(SvmAsk),
     /// How many samples get their own class from either of two linear maps.
     Check(CheckAsk),
+    /// What SADL needs of its codes.
+    Sparse(SparseChain),
 }
 
 /// The pull `w` of every sample towards the right side of its margins, see [`crate::coding::margin`].
@@ -74,8 +77,17 @@ pub(crate) struct SvmAsk {
     pub(crate) pending: Vec<usize>,
     /// Their weights and, in the last row, biases: (dim of f + 1) x pending.
     pub(crate) weights: Mat<f64>,
-    /// Also sum `w x^T`, `w w^T` and `w` by class.
-    pub(crate) code_sums: bool,
+    pub(crate) sums: SvmSums,
+}
+
+/// What else to sum in an SVM round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SvmSums {
+    None,
+    /// `w x^T`, `w w^T`, and `w` by class.
+    Codes,
+    /// The same with `w x^T` by class.
+    CodesByClass,
 }
 
 /// Two maps from `s` and from `x` to class scores; the last column of each is the bias.
@@ -94,6 +106,7 @@ enum Kind {
     ClassScatter,
     Svm,
     Check,
+    Sparse,
 }
 
 impl Request {
@@ -118,7 +131,7 @@ impl Request {
             Ask::Svm(ask) => {
                 message.set("ask", Kind::Svm);
                 message.set("pending", &ask.pending);
-                message.set("code_sums", ask.code_sums);
+                message.set("sums", ask.sums);
                 message.put("weights", ask.weights.clone());
                 ask.lift.iter().for_each(|lift| message.put("lift", lift.clone()));
                 put_chain(&mut message, ask.chain.as_ref());
@@ -129,8 +142,20 @@ impl Request {
                 message.put("test", ask.test.clone());
                 put_chain(&mut message, ask.chain.as_ref());
             }
+            Ask::Sparse(chain) => {
+                message.set("ask", Kind::Sparse);
+                chain.put(&mut message);
+            }
         }
         message.encode()
+    }
+
+    /// Bytes that partitions will remember of every sample, beyond a few.
+    pub fn remembered(&self) -> usize {
+        match &self.ask {
+            Ask::Sparse(chain) => 8 * chain.remembered(),
+            _ => 0,
+        }
     }
 
     /// From bytes, which may be hostile.
@@ -157,7 +182,7 @@ impl Request {
                 }
                 let dim = lift.as_ref().map_or(stacked, Mat::nrows);
                 let weights = message.take("weights", dim + 1, pending.len())?;
-                Ask::Svm(SvmAsk { chain, lift, pending, weights, code_sums: message.get("code_sums")? })
+                Ask::Svm(SvmAsk { chain, lift, pending, weights, sums: message.get("sums")? })
             }
             Kind::Check => {
                 let chain = take_chain(&mut message, m, n_classes)?;
@@ -165,6 +190,7 @@ impl Request {
                 let fitted = message.take("fitted", n_classes, stacked + 1)?;
                 Ask::Check(CheckAsk { chain, fitted, test: message.take("test", n_classes, m + 1)? })
             }
+            Kind::Sparse => Ask::Sparse(SparseChain::take(&mut message, m, n_classes)?),
         };
         Ok(Request { run: message.get("run")?, round: message.get("round")?, prep, classes, ask })
     }

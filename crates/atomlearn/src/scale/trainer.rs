@@ -1,14 +1,12 @@
 //! The state machine that trains: preprocessing, a survey of the classes, second moments, then the rounds of the method.
 
 use super::moments::{self, Moments, NamedParts};
-use super::newton::{Newton, unpacked};
-use super::request::{Ask, Request, SvmAsk};
+use super::newton::unpacked;
+use super::request::{Ask, Request};
+use super::rounds::{self, Rounds};
 use super::stats::PartialStats;
 use crate::dataset::sorted_classes;
 use crate::linalg::scaled_columns;
-use crate::methods::lcdl_sv::{self, LcdlSv};
-use crate::methods::linear_svm::LinearSvm;
-use crate::methods::svgdl::{self, Svgdl};
 use crate::observe::Trace;
 use crate::params;
 use crate::prep::{Need, Prep, PrepSpec};
@@ -21,7 +19,7 @@ use std::ops::ControlFlow;
 mod checkpoint;
 
 /// The methods that can be trained in partitions.
-pub const METHODS: [&str; 5] = ["lcdl-sv", "svgdl", "crc", "ridge", "linear-svm"];
+pub const METHODS: [&str; 7] = ["lcdl-sv", "svgdl", "cadl", "sadl", "crc", "ridge", "linear-svm"];
 /// Largest sum of one round; beyond it the classes have too many features for their Hessians to be sent around.
 const LARGEST_ANSWER: usize = 1 << 30;
 
@@ -68,9 +66,8 @@ enum Stage {
     Moments {
         by_class: bool,
     },
-    Lcdl(Box<lcdl_sv::partitioned::Rounds>),
-    Svgdl(Box<svgdl::partitioned::Rounds>),
-    LinearSvm(Newton),
+    /// The method's own.
+    Rounds(Box<dyn Rounds>),
     Done(NamedParts),
 }
 
@@ -156,7 +153,7 @@ impl Trainer {
             Stage::PrepMean | Stage::PrepScatter { .. } => "preprocessing",
             Stage::Survey => "classes",
             Stage::Moments { .. } => "second moments",
-            Stage::Lcdl(_) | Stage::Svgdl(_) | Stage::LinearSvm(_) => "iterations",
+            Stage::Rounds(_) => "iterations",
             Stage::Done(_) => "nothing",
         };
         Progress { rounds: self.round, iter: self.trace.steps.last().map_or(0, |step| step.iter), asks }
@@ -170,15 +167,7 @@ impl Trainer {
             Stage::Survey => Ask::Survey,
             Stage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
             Stage::Moments { by_class: false } => Ask::Scatter { centre: Mat::zeros(self.moments.n_features(), 1) },
-            Stage::Lcdl(rounds) => rounds.ask(&self.moments)?,
-            Stage::Svgdl(rounds) => rounds.ask(&self.moments),
-            Stage::LinearSvm(newton) => Ask::Svm(SvmAsk {
-                chain: None,
-                lift: None,
-                pending: newton.pending(),
-                weights: newton.weights(None),
-                code_sums: false,
-            }),
+            Stage::Rounds(rounds) => rounds.ask(&self.moments)?,
             Stage::Done(_) => return Ok(None),
         };
         let (prep, classes) = (self.prep.clone(), self.classes.clone());
@@ -235,24 +224,9 @@ impl Trainer {
                 self.moments.outer = self.moments.outer_of(&scatters);
                 self.begin_method(&scatters, watch)
             }
-            Stage::Lcdl(rounds) => {
+            Stage::Rounds(rounds) => {
                 if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
                     self.stage = Stage::Done(parts);
-                }
-                Ok(())
-            }
-            Stage::Svgdl(rounds) => {
-                if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
-                    self.stage = Stage::Done(parts);
-                }
-                Ok(())
-            }
-            Stage::LinearSvm(newton) => {
-                newton.absorb(stats, None)?;
-                if newton.pending().is_empty() {
-                    let (svm, _) = newton.solution();
-                    let bias = svm.bias_row();
-                    self.stage = Stage::Done(vec![("svm_weights".into(), svm.weights), ("svm_bias".into(), bias)]);
                 }
                 Ok(())
             }
@@ -304,7 +278,7 @@ impl Trainer {
         self.moments.sums = Mat::from_fn(m, found.len(), |i, c| found[c].1[(i, 0)]);
         let side = m + self.classes.len() + 1;
         let bytes = 4 * self.classes.len() * side * side;
-        if bytes > LARGEST_ANSWER && self.method.key != "ridge" {
+        if bytes > LARGEST_ANSWER && !matches!(self.method.key, "ridge" | "sadl") {
             return Err(Error::Data(format!(
                 "the answers of a round would take {} MiB ({} classes, {m} features); use fewer features \
                  (--prep pca:N) or train in memory",
@@ -312,7 +286,7 @@ impl Trainer {
                 self.classes.len()
             )));
         }
-        self.stage = Stage::Moments { by_class: matches!(self.method.key, "lcdl-sv" | "svgdl" | "crc") };
+        self.stage = Stage::Moments { by_class: matches!(self.method.key, "lcdl-sv" | "svgdl" | "cadl" | "crc") };
         Ok(())
     }
 
@@ -321,19 +295,7 @@ impl Trainer {
         self.stage = match self.method.key {
             "ridge" => Stage::Done(moments::ridge(&params::from_map(values)?, &self.moments)?),
             "crc" => Stage::Done(moments::crc(&self.moments, scatters)?),
-            "linear-svm" => {
-                let tau = 1.0 / params::from_map::<LinearSvm>(values)?.theta;
-                let (second, by_class) = self.moments.bordered();
-                Stage::LinearSvm(Newton::from_moments(&second, &by_class, tau)?)
-            }
-            "svgdl" => {
-                let svgdl = params::from_map::<Svgdl>(values)?;
-                Stage::Svgdl(Box::new(svgdl::partitioned::Rounds::begin(svgdl, &self.moments, scatters, watch)?))
-            }
-            _ => {
-                let lcdl = params::from_map::<LcdlSv>(values)?;
-                Stage::Lcdl(Box::new(lcdl_sv::partitioned::Rounds::begin(lcdl, &self.moments, scatters, watch)?))
-            }
+            key => Stage::Rounds(rounds::begin(key, values, &self.moments, scatters, watch)?),
         };
         Ok(())
     }

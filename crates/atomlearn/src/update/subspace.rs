@@ -5,9 +5,7 @@
 //! orthonormal coordinates nothing is singular: `D = E Q^T` and `Z = Q2 Y` with `Q`, `Q2` orthonormal (atoms x r), and
 //! the dictionary step `D = X Z^T (Z Z^T)^+` becomes `E = X Y^T (Y Y^T)^-1`, `D = E Q2^T`, exactly.
 
-use crate::linalg::{
-    Spd, gram, inner_product, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig, upper_mul,
-};
+use crate::linalg::{Spd, gram, inner, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig, upper_mul};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 
@@ -247,7 +245,7 @@ fn kept_directions(code_gram: &Mat<f64>, stage: &str, watch: &mut dyn Observer) 
 /// `E^T = (Y Y^T)^-1 Y X^T` and `|X - EY|^2 = |X|^2 - <E, X Y^T>`, because `E Y Y^T = X Y^T`.
 fn best_fit(factor: &Spd, cross: &Mat<f64>, energy: f64) -> (Mat<f64>, f64) {
     let e_t = factor.solve(cross.as_ref());
-    let explained = inner_product(e_t.as_ref(), cross.as_ref());
+    let explained = inner(e_t.as_ref(), cross.as_ref());
     (e_t, (energy - explained).max(0.0))
 }
 

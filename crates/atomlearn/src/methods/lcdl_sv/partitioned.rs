@@ -14,7 +14,8 @@ use crate::linalg::{gram, mul, qr, relative_change};
 use crate::method::sizes_row;
 use crate::params::AtomCount;
 use crate::scale::{
-    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, class_pca_mean,
+    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, Rounds, SvmSums,
+    class_pca_mean, restore_svm, store_svm, svm_parts,
 };
 use crate::svm::Svm;
 use crate::update::subspace::{Subspace, least_squares_from_sums};
@@ -38,7 +39,7 @@ enum Phase {
 }
 
 /// Training between two rounds.
-pub(crate) struct Rounds {
+pub(crate) struct LcdlRounds {
     params: LcdlSv,
     blocks: Blocks,
     phase: Phase,
@@ -54,7 +55,7 @@ pub(crate) struct Rounds {
     progress: [f64; 3],
 }
 
-impl Rounds {
+impl LcdlRounds {
     /// The start of training, up to the first question; `scatters` are those of the classes about their means.
     pub(crate) fn begin(
         params: LcdlSv,
@@ -81,18 +82,13 @@ impl Rounds {
             ));
         }
         let (mut d, blocks) = class_pca_mean(moments, scatters, &wanted, watch)?;
-        if d.ncols() == 0 {
-            return Err(Error::Data(
-                "every training sample is zero: there is nothing to learn a dictionary from".into(),
-            ));
-        }
         if let Some(seed) = params.sign_seed {
             init::flip_signs(&mut d, seed);
         }
         let space = Subspace::from_outer(d.as_ref(), &moments.outer)?;
         let svm = Svm::zero(d.ncols(), moments.counts.len());
         let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
-        let mut rounds = Rounds {
+        let mut rounds = LcdlRounds {
             ridge: params.laplacian_ridge,
             code_q: space.q.clone(),
             params,
@@ -114,16 +110,6 @@ impl Rounds {
         Ok(rounds)
     }
 
-    /// What to ask.
-    pub(crate) fn ask(&self, moments: &Moments) -> Result<Ask> {
-        if self.phase == Phase::Check {
-            return self.ask_check();
-        }
-        // Rescaled atoms change the coordinates once the code sums are known; then the SVM has to wait for them.
-        let waits = self.phase == Phase::Codes && self.params.atom_norm != AtomNorm::None;
-        Ok(self.coding.ask(moments, self.phase == Phase::Codes, !waits))
-    }
-
     fn ask_check(&self) -> Result<Ask> {
         let with_bias = |map: Mat<f64>| {
             let n = map.ncols();
@@ -132,39 +118,6 @@ impl Rounds {
         let fitted = with_bias(mul(self.in_codes().weights.transpose(), self.coding.transform.as_ref()));
         let test = with_bias(mul(self.svm.weights.transpose(), self.coder()?.as_ref()));
         Ok(Ask::Check(CheckAsk { chain: self.coding.chain_in_use(), fitted, test }))
-    }
-
-    /// Takes the answer. The parts of the model, once it is finished.
-    pub(crate) fn absorb(
-        &mut self,
-        stats: &mut PartialStats,
-        moments: &Moments,
-        watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
-        let solved = match self.phase {
-            Phase::Codes => {
-                let sums = CodeSums::with_pull(stats, moments)?;
-                self.phase = Phase::Svm;
-                self.dictionary_step(&sums, moments, watch)? && self.coding.absorb(stats, moments)?
-            }
-            Phase::Svm | Phase::Refit => self.coding.absorb(stats, moments)?,
-            Phase::Check => {
-                let right = stats.take("right", 1, 2)?;
-                let [on_fitted, on_test] = [0, 1].map(|j| right[(0, j)] / moments.n_samples());
-                if on_test >= on_fitted - LAGGING {
-                    return Ok(Some(self.parts()));
-                }
-                watch.warn(&lagging_warning(on_fitted, on_test));
-                self.begin_refit(moments)?;
-                false
-            }
-        };
-        if !solved {
-            return Ok(None);
-        }
-        let (svm, losses) = self.coding.newton.solution();
-        self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
-        if self.phase == Phase::Refit { Ok(Some(self.parts())) } else { self.end_iteration(losses, moments, watch) }
     }
 
     /// Graph and codes of the next iteration; without a pull the dictionary step follows at once.
@@ -291,44 +244,30 @@ impl Rounds {
 
     /// The parts of the model.
     fn parts(&self) -> NamedParts {
-        vec![
-            ("dictionary".into(), self.d.clone()),
-            ("atom_counts".into(), sizes_row(&self.blocks)),
-            ("svm_weights".into(), self.svm.weights.clone()),
-            ("svm_bias".into(), self.svm.bias_row()),
-        ]
-    }
-
-    /// For a checkpoint.
-    pub(crate) fn store(&self, message: &mut Message) {
-        message.set("phase", self.phase);
-        message.set("iter", self.iter);
-        message.set("ridge", self.ridge);
-        message.put("blocks", sizes_row(&self.blocks));
-        message.put("dictionary", self.d.clone());
-        message.put("space.e_t", self.space.e_t.clone());
-        message.put("space.q", self.space.q.clone());
-        message.put("last.weights", self.svm.weights.clone());
-        message.put("last.bias", self.svm.bias_row());
-        message.put("code_q", self.code_q.clone());
-        message.put_row("progress", &self.progress);
-        self.coding.store(message);
+        let mut parts = svm_parts(&self.svm);
+        parts.push(("dictionary".into(), self.d.clone()));
+        parts.push(("atom_counts".into(), sizes_row(&self.blocks)));
+        parts
     }
 
     /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: LcdlSv, message: &mut Message, m: usize, classes: &[String]) -> Result<Self> {
-        let n_classes = classes.len();
+    pub(crate) fn restore(
+        params: LcdlSv,
+        message: &mut Message,
+        moments: &Moments,
+        classes: &[String],
+    ) -> Result<Self> {
+        let (m, n_classes) = (moments.n_features(), classes.len());
         let d = message.take("dictionary", m, None)?;
         let n_atoms = d.ncols();
         let blocks = message.with_parts(classes.to_vec(), |parts| parts.take_blocks("blocks", n_atoms))?;
         let e_t = message.take("space.e_t", None, m)?;
         let space = Subspace { q: message.take("space.q", n_atoms, e_t.nrows())?, e_t };
-        let weights = message.take("last.weights", n_atoms, n_classes)?;
-        let svm = Svm { weights, bias: message.take_row("last.bias", n_classes)? };
+        let svm = restore_svm(message, n_atoms, n_classes)?;
         let coding = Coding::restore(message, m, n_classes)?;
         let code_q = message.take("code_q", n_atoms, coding.transform.nrows())?;
         let progress = message.take_row("progress", 3)?;
-        Ok(Rounds {
+        Ok(LcdlRounds {
             params,
             blocks,
             phase: message.get("phase")?,
@@ -341,6 +280,64 @@ impl Rounds {
             coding,
             progress: [progress[0], progress[1], progress[2]],
         })
+    }
+}
+
+impl Rounds for LcdlRounds {
+    fn ask(&self, moments: &Moments) -> Result<Ask> {
+        if self.phase == Phase::Check {
+            return self.ask_check();
+        }
+        let sums = if self.phase == Phase::Codes { SvmSums::Codes } else { SvmSums::None };
+        // Rescaled atoms change the coordinates once the code sums are known; then the SVM has to wait for them.
+        let waits = self.phase == Phase::Codes && self.params.atom_norm != AtomNorm::None;
+        Ok(self.coding.ask(moments, sums, !waits))
+    }
+
+    fn absorb(
+        &mut self,
+        stats: &mut PartialStats,
+        moments: &Moments,
+        watch: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
+        let solved = match self.phase {
+            Phase::Codes => {
+                let sums = CodeSums::with_pull(stats, SvmSums::Codes, moments)?;
+                self.phase = Phase::Svm;
+                self.dictionary_step(&sums, moments, watch)? && self.coding.absorb(stats, moments)?
+            }
+            Phase::Svm | Phase::Refit => self.coding.absorb(stats, moments)?,
+            Phase::Check => {
+                let right = stats.take("right", 1, 2)?;
+                let [on_fitted, on_test] = [0, 1].map(|j| right[(0, j)] / moments.n_samples());
+                if on_test >= on_fitted - LAGGING {
+                    return Ok(Some(self.parts()));
+                }
+                watch.warn(&lagging_warning(on_fitted, on_test));
+                self.begin_refit(moments)?;
+                false
+            }
+        };
+        if !solved {
+            return Ok(None);
+        }
+        let (svm, losses) = self.coding.newton.solution();
+        self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
+        if self.phase == Phase::Refit { Ok(Some(self.parts())) } else { self.end_iteration(losses, moments, watch) }
+    }
+
+    fn store(&self, message: &mut Message) {
+        message.set("phase", self.phase);
+        message.set("iter", self.iter);
+        message.set("ridge", self.ridge);
+        message.put("blocks", sizes_row(&self.blocks));
+        message.put("dictionary", self.d.clone());
+        message.put("space.e_t", self.space.e_t.clone());
+        message.put("space.q", self.space.q.clone());
+        store_svm(message, &self.svm);
+        message.put("code_q", self.code_q.clone());
+        message.put_row("progress", &self.progress);
+        self.coding.store(message);
     }
 }
 

@@ -2,9 +2,10 @@
 //! themselves. The dictionary step needs `Z Z^T` and `X Z^T` alone.
 
 use super::{Svgdl, USUAL_ATOMS};
-use crate::linalg::{Spd, gram, mul, relative_change};
+use crate::linalg::{Spd, gram, relative_change};
 use crate::scale::{
-    Ask, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, class_pca_mean,
+    Ask, CodeSums, Coding, Message, Moments, NamedParts, PartialStats, Rounds, SvmSums, class_pca_mean, restore_svm,
+    store_svm, svm_parts,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
@@ -12,7 +13,7 @@ use crate::{Error, Observer, Result, Step};
 use faer::Mat;
 
 /// Training between two rounds.
-pub(crate) struct Rounds {
+pub(crate) struct SvgdlRounds {
     params: Svgdl,
     iter: usize,
     /// The next answer brings the sums of the codes.
@@ -25,7 +26,7 @@ pub(crate) struct Rounds {
     progress: [f64; 3],
 }
 
-impl Rounds {
+impl SvgdlRounds {
     /// The start of training, up to the first question; `scatters` are those of the classes about their means.
     pub(crate) fn begin(
         params: Svgdl,
@@ -36,33 +37,76 @@ impl Rounds {
         let usual = |&n: &f64| params.atoms_per_class.unwrap_or((n as usize).min(USUAL_ATOMS));
         let wanted: Vec<usize> = moments.counts.iter().map(usual).collect();
         let (d, _) = class_pca_mean(moments, scatters, &wanted, watch)?;
-        if d.ncols() == 0 {
-            return Err(Error::Data(
-                "every training sample is zero: there is nothing to learn a dictionary from".into(),
-            ));
-        }
         let svm = Svm::zero(d.ncols(), moments.counts.len());
         let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
         let mut rounds =
-            Rounds { params, iter: 0, wants_sums: false, d, multipliers: None, svm, coding, progress: [0.0; 3] };
+            SvgdlRounds { params, iter: 0, wants_sums: false, d, multipliers: None, svm, coding, progress: [0.0; 3] };
         rounds.begin_iteration(moments, watch)?;
         Ok(rounds)
     }
 
-    /// What to ask.
-    pub(crate) fn ask(&self, moments: &Moments) -> Ask {
-        self.coding.ask(moments, self.wants_sums, true)
+    fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
+        self.iter += 1;
+        let mut system = gram(self.d.as_ref());
+        (0..system.nrows()).for_each(|k| system[(k, k)] += self.params.lambda1);
+        let p = Spd::new(system, "SVGDL codes")?;
+        let map = p.solve(self.d.transpose());
+        let sums = self.coding.begin_iteration(map, |u| p.solve(u), &self.svm, self.iter, moments)?;
+        self.wants_sums = sums.is_none();
+        match sums {
+            Some(sums) => self.dictionary_step(&sums, moments, watch),
+            None => Ok(()),
+        }
     }
 
-    /// Takes the answer. The parts of the model, once it is finished.
-    pub(crate) fn absorb(
+    fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
+        let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
+        let trace = |a: &Mat<f64>| (0..a.nrows()).map(|i| a[(i, i)]).sum::<f64>();
+        let last = self.multipliers.as_deref();
+        let step = lagrange_dual::minimize(cross.transpose(), code_gram.as_ref(), self.d.as_ref(), last, watch)?;
+        let change = relative_change(step.dictionary.as_ref(), self.d.as_ref());
+        self.progress = [(trace(&moments.outer) + step.value).max(0.0), trace(&code_gram), change];
+        (self.d, self.multipliers) = (step.dictionary, Some(step.multipliers));
+        Ok(())
+    }
+
+    /// The counterpart of [`Rounds::store`].
+    pub(crate) fn restore(params: Svgdl, message: &mut Message, moments: &Moments) -> Result<Self> {
+        let (m, n_classes) = (moments.n_features(), moments.counts.len());
+        let d = message.take("dictionary", m, None)?;
+        let multipliers: Option<Vec<f64>> = message.get("multipliers")?;
+        let svm = restore_svm(message, d.ncols(), n_classes)?;
+        let coding = Coding::restore(message, m, n_classes)?;
+        if coding.transform.nrows() != d.ncols() || multipliers.as_ref().is_some_and(|held| held.len() != d.ncols()) {
+            return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
+        }
+        let progress = message.take_row("progress", 3)?;
+        Ok(SvgdlRounds {
+            params,
+            iter: message.get("iter")?,
+            wants_sums: message.get("wants_sums")?,
+            d,
+            multipliers,
+            svm,
+            coding,
+            progress: [progress[0], progress[1], progress[2]],
+        })
+    }
+}
+
+impl Rounds for SvgdlRounds {
+    fn ask(&self, moments: &Moments) -> Result<Ask> {
+        Ok(self.coding.ask(moments, if self.wants_sums { SvmSums::Codes } else { SvmSums::None }, true))
+    }
+
+    fn absorb(
         &mut self,
         stats: &mut PartialStats,
         moments: &Moments,
         watch: &mut dyn Observer,
     ) -> Result<Option<NamedParts>> {
         if std::mem::take(&mut self.wants_sums) {
-            let sums = CodeSums::with_pull(stats, moments)?;
+            let sums = CodeSums::with_pull(stats, SvmSums::Codes, moments)?;
             self.dictionary_step(&sums, moments, watch)?;
         }
         if !self.coding.absorb(stats, moments)? {
@@ -82,87 +126,21 @@ impl Rounds {
             model: None,
         });
         if self.iter == self.params.max_iter || change <= self.params.tol {
-            return Ok(Some(vec![
-                ("dictionary".into(), self.d.clone()),
-                ("svm_weights".into(), self.svm.weights.clone()),
-                ("svm_bias".into(), self.svm.bias_row()),
-            ]));
+            let mut parts = svm_parts(&self.svm);
+            parts.push(("dictionary".into(), self.d.clone()));
+            return Ok(Some(parts));
         }
         self.begin_iteration(moments, watch)?;
         Ok(None)
     }
 
-    fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
-        self.iter += 1;
-        let mut system = gram(self.d.as_ref());
-        (0..system.nrows()).for_each(|k| system[(k, k)] += self.params.lambda1);
-        let p = Spd::new(system, "SVGDL codes")?;
-        let map = p.solve(self.d.transpose());
-        let tau = 1.0 / self.params.theta;
-        let never_fitted = self.svm.weights.norm_max() == 0.0;
-        if self.params.strength() == 0.0 || never_fitted {
-            self.coding.set_plain(map, self.iter);
-            let sums = CodeSums::plain(moments);
-            self.dictionary_step(&sums, moments, watch)?;
-            self.coding.newton = if never_fitted {
-                sums.first_step(&self.coding.transform, moments, tau)?
-            } else {
-                Newton::from_svm(&self.svm, tau)
-            };
-            return Ok(());
-        }
-        let directions = p.solve(self.svm.weights.as_ref());
-        let coupling = mul(self.svm.weights.transpose(), directions.as_ref());
-        let base = mul(self.svm.weights.transpose(), map.as_ref());
-        self.coding.set_pulled(&map, NextPull { base, coupling, directions }, &self.svm);
-        self.coding.newton = Newton::from_svm(&self.svm, tau);
-        self.wants_sums = true;
-        Ok(())
-    }
-
-    fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
-        let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
-        let trace = |a: &Mat<f64>| (0..a.nrows()).map(|i| a[(i, i)]).sum::<f64>();
-        let last = self.multipliers.as_deref();
-        let step = lagrange_dual::minimize(cross.transpose(), code_gram.as_ref(), self.d.as_ref(), last, watch)?;
-        let change = relative_change(step.dictionary.as_ref(), self.d.as_ref());
-        self.progress = [(trace(&moments.outer) + step.value).max(0.0), trace(&code_gram), change];
-        (self.d, self.multipliers) = (step.dictionary, Some(step.multipliers));
-        Ok(())
-    }
-
-    /// For a checkpoint.
-    pub(crate) fn store(&self, message: &mut Message) {
+    fn store(&self, message: &mut Message) {
         message.set("iter", self.iter);
         message.set("wants_sums", self.wants_sums);
         message.set("multipliers", &self.multipliers);
         message.put("dictionary", self.d.clone());
-        message.put("last.weights", self.svm.weights.clone());
-        message.put("last.bias", self.svm.bias_row());
+        store_svm(message, &self.svm);
         message.put_row("progress", &self.progress);
         self.coding.store(message);
-    }
-
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Svgdl, message: &mut Message, m: usize, n_classes: usize) -> Result<Self> {
-        let d = message.take("dictionary", m, None)?;
-        let multipliers: Option<Vec<f64>> = message.get("multipliers")?;
-        let weights = message.take("last.weights", d.ncols(), n_classes)?;
-        let svm = Svm { weights, bias: message.take_row("last.bias", n_classes)? };
-        let coding = Coding::restore(message, m, n_classes)?;
-        if coding.transform.nrows() != d.ncols() || multipliers.as_ref().is_some_and(|held| held.len() != d.ncols()) {
-            return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
-        }
-        let progress = message.take_row("progress", 3)?;
-        Ok(Rounds {
-            params,
-            iter: message.get("iter")?,
-            wants_sums: message.get("wants_sums")?,
-            d,
-            multipliers,
-            svm,
-            coding,
-            progress: [progress[0], progress[1], progress[2]],
-        })
     }
 }

@@ -1,14 +1,13 @@
 //! The whole state of a training as bytes.
 
 use super::{Setup, Stage, Trainer};
-use crate::methods::{lcdl_sv, svgdl};
 use crate::observe::{Trace, TraceStep};
 use crate::registry::Values;
 use crate::scale::message::Message;
 use crate::scale::moments::Moments;
-use crate::scale::newton::Newton;
 use crate::scale::request::{put_prep, take_prep};
-use crate::{Error, Result, params};
+use crate::scale::rounds;
+use crate::{Error, Result};
 
 const FORMAT: &str = "atomlearn.checkpoint/1";
 
@@ -36,17 +35,9 @@ impl Trainer {
             Stage::Survey => "survey",
             Stage::Moments { by_class: true } => "class-moments",
             Stage::Moments { by_class: false } => "moments",
-            Stage::Lcdl(rounds) => {
+            Stage::Rounds(rounds) => {
                 rounds.store(&mut message);
-                "lcdl"
-            }
-            Stage::Svgdl(rounds) => {
-                rounds.store(&mut message);
-                "svgdl"
-            }
-            Stage::LinearSvm(newton) => {
-                newton.store(&mut message);
-                "linear-svm"
+                "rounds"
             }
             Stage::Done(parts) => {
                 message.set("parts", parts.iter().map(|(name, _)| name).collect::<Vec<_>>());
@@ -89,21 +80,9 @@ impl Trainer {
             "survey" => Stage::Survey,
             "moments" => Stage::Moments { by_class: false },
             "class-moments" => Stage::Moments { by_class: true },
-            "lcdl" => {
-                let lcdl = params::from_map(values)?;
-                let rounds = lcdl_sv::partitioned::Rounds::restore(lcdl, &mut message, m, &trainer.classes)?;
-                Stage::Lcdl(Box::new(rounds))
-            }
-            "svgdl" => {
-                let svgdl = params::from_map(values)?;
-                Stage::Svgdl(Box::new(svgdl::partitioned::Rounds::restore(svgdl, &mut message, m, n_classes)?))
-            }
-            "linear-svm" => {
-                let newton = Newton::restore(&mut message)?;
-                if newton.dim() != m || newton.n_classes() != n_classes {
-                    return Err(Error::Data("the checkpoint's SVM does not fit its samples".into()));
-                }
-                Stage::LinearSvm(newton)
+            "rounds" => {
+                let (key, moments) = (trainer.method.key, &trainer.moments);
+                Stage::Rounds(rounds::restore(key, values, &mut message, moments, &trainer.classes)?)
             }
             "done" => {
                 let names: Vec<String> = message.get("parts")?;

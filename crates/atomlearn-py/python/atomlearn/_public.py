@@ -1,0 +1,27 @@
+"""Every public name of the package but those of `atomlearn.scaleout`."""
+
+from . import _estimators, kit, plot
+from ._atomlearn import __version__
+from ._base import FitWarning, methods
+from ._estimators import *  # noqa: F403
+from ._experiments import Comparison, compare, report
+from ._explain import AtomUse, Explanation
+from ._files import load
+from ._progress import ProgressBar, Step
+
+__all__ = [
+    *_estimators.__all__,
+    "AtomUse",
+    "Comparison",
+    "Explanation",
+    "FitWarning",
+    "ProgressBar",
+    "Step",
+    "__version__",
+    "compare",
+    "kit",
+    "load",
+    "methods",
+    "plot",
+    "report",
+]

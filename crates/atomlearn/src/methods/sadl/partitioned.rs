@@ -1,0 +1,299 @@
+//! SADL from sums over partitions, see [`crate::scale`].
+//!
+//! Codes are nonlinear in the sample and depend on their predecessors, so partitions form and remember them. Everything else
+//! follows from `Z Z^T`, `Z X^T`, the sum of `Z` by class and, with ADMM, `Y Z^T` of the multipliers: one round per iteration.
+//! The slacks need no sums, since every update of the multipliers makes them `Y / rho`.
+
+use super::descent::{self, CODE_STEPS};
+use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
+use crate::linalg::{Spd, inner, mul, normalize_columns, top_eigenvalue};
+use crate::scale::{
+    Ask, Message, Moments, NamedParts, PartialStats, Rounds, SparseChain, SparseLink, SparseStep, unpacked,
+};
+use crate::{Error, Observer, Result, Step};
+use faer::{Mat, Scale};
+
+/// Training between two rounds.
+pub(crate) struct SadlRounds {
+    params: Sadl,
+    iter: usize,
+    /// `X X^T + lambda2 I`.
+    system: Spd,
+    chain: SparseChain,
+    state: State,
+}
+
+/// What the iterations change.
+#[derive(Clone)]
+struct State {
+    omega: Mat<f64>,
+    q: Mat<f64>,
+    w: Mat<f64>,
+    /// Penalty of the present iteration, and of the one before.
+    penalty: f64,
+    last: Option<f64>,
+    safety: f64,
+    /// Smallest misfit and last objective.
+    best: f64,
+    held: f64,
+}
+
+/// Sums over all samples.
+struct Sums {
+    zz: Mat<f64>,
+    zx: Mat<f64>,
+    /// `L Z^T`, classes x atoms.
+    lz: Mat<f64>,
+    /// `Y Z^T`, `<goal, Y>` and `|Y|^2` of both multipliers; none without ADMM.
+    multipliers: Vec<(Mat<f64>, f64, f64)>,
+    absolute: f64,
+}
+
+impl Sums {
+    /// Of the codes `Omega X`.
+    fn at_start(omega: &Mat<f64>, moments: &Moments) -> Self {
+        let zx = mul(omega.as_ref(), moments.outer.as_ref());
+        let lz = mul(omega.as_ref(), moments.sums.as_ref()).transpose().to_owned();
+        Sums { zz: mul(zx.as_ref(), omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
+    }
+
+    fn take(stats: &mut PartialStats, chain: &SparseChain, moments: &Moments) -> Result<Self> {
+        let (k, m) = chain.first.shape();
+        let n_classes = moments.counts.len();
+        let zz = unpacked(&stats.take("z.z", k * (k + 1) / 2, 1)?, k);
+        let lz = stats.take("z.class", k, n_classes)?.transpose().to_owned();
+        let rows = match chain.links.last() {
+            Some(SparseLink { q, w, step: SparseStep::Admm { .. }, .. }) => vec![q.nrows(), w.nrows()],
+            _ => Vec::new(),
+        };
+        let numbers = stats.take("numbers", 1, 1 + 2 * rows.len())?;
+        let multiplier = |(i, &rows): (usize, &usize)| {
+            Ok((stats.take(&format!("y{i}.z"), rows, k)?, numbers[(0, 1 + 2 * i)], numbers[(0, 2 + 2 * i)]))
+        };
+        let multipliers = rows.iter().enumerate().map(multiplier).collect::<Result<_>>()?;
+        Ok(Sums { zz, zx: stats.take("z.x", k, m)?, lz, multipliers, absolute: numbers[(0, 0)] })
+    }
+
+    /// `H Z^T`: the rows of `L Z^T`, each as often as a class has rows of structure.
+    fn hz(&self, rows: usize) -> Mat<f64> {
+        let share = rows / self.lz.nrows();
+        Mat::from_fn(rows, self.lz.ncols(), |r, k| self.lz[(r / share, k)])
+    }
+
+    /// `|goal - map Z|^2` for one of the goals, of so many ones.
+    fn gap(&self, map: &Mat<f64>, goal_z: &Mat<f64>, ones: f64) -> f64 {
+        let reached = inner(mul(map.as_ref(), self.zz.as_ref()).as_ref(), map.as_ref());
+        (ones - 2.0 * inner(goal_z.as_ref(), map.as_ref()) + reached).max(0.0)
+    }
+}
+
+impl SadlRounds {
+    /// The start of training, up to the first question.
+    pub(crate) fn begin(params: Sadl, moments: &Moments) -> Result<Self> {
+        let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
+        let (omega, q, w) = params.draws(moments.n_features(), n, n_classes);
+        let chain = SparseChain { start: 0, rho: params.rho, lambda1: params.lambda1, first: omega, links: Vec::new() };
+        let state = State::start(&chain.first, q, w, SAFETY);
+        let mut rounds = SadlRounds { system: system(&params, moments)?, params, iter: 0, chain, state };
+        rounds.begin_iteration(&Sums::at_start(&rounds.chain.first, moments))?;
+        Ok(rounds)
+    }
+
+    /// The next link: what samples need of the present iteration.
+    fn begin_iteration(&mut self, sums: &Sums) -> Result<()> {
+        self.iter += 1;
+        let state = &mut self.state;
+        let step = match self.params.solver {
+            Solver::LinearizedAdmm => {
+                let (mu, wq) = (state.penalty, mul(state.w.as_ref(), state.q.as_ref()));
+                let length = floor(state.safety * (1.0 / mu + squared_norm(&state.q) + squared_norm(&wq)));
+                SparseStep::Admm { last: state.last, penalty: mu, length }
+            }
+            Solver::BlockDescent => {
+                let goal = sums.hz(state.q.nrows()) + mul(state.w.transpose(), sums.lz.as_ref());
+                state.q = self.params.best_structure(&state.w, &sums.zz, goal)?;
+                let half = mul(state.q.as_ref(), sums.zz.as_ref());
+                let structured = mul(half.as_ref(), state.q.transpose());
+                let labelled = mul(state.q.as_ref(), sums.lz.transpose());
+                state.w = self.params.best_classifier(structured, &labelled)?;
+                let curvature = descent::curvature(&state.q, &state.w, self.params.rho);
+                SparseStep::Descent { length: 1.0 + top_eigenvalue(curvature.as_ref()), steps: CODE_STEPS }
+            }
+        };
+        let (omega, q, w) = (state.omega.clone(), state.q.clone(), state.w.clone());
+        self.chain.links.push(SparseLink { omega, q, w, step });
+        Ok(())
+    }
+
+    /// `Omega = Z X^T (X X^T + lambda2 I)^-1`, rows scaled if asked for.
+    fn analysis(&self, sums: &Sums) -> Mat<f64> {
+        let mut atoms = self.system.solve(sums.zx.transpose());
+        if self.params.normalize_rows {
+            normalize_columns(atoms.as_mut());
+        }
+        atoms.transpose().to_owned()
+    }
+
+    /// `Q` and `W` by a gradient step each, multipliers and penalty; returns the relative misfit of the constraints.
+    fn admm_step(&mut self, sums: &Sums, n: f64) -> f64 {
+        let (delta, rho) = (self.params.delta, self.params.rho);
+        let State { q, w, penalty, last, safety, .. } = &mut self.state;
+        let (mu, safety) = (*penalty, *safety);
+        let goals = [sums.hz(q.nrows()), sums.lz.clone()];
+        let pulled = |k: usize| Scale(1.0 / mu - 1.0 / rho) * &sums.multipliers[k].0 + &goals[k];
+        let reached = mul(q.as_ref(), sums.zz.as_ref());
+        let label_error = pulled(1) - mul(w.as_ref(), reached.as_ref());
+        let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(sums.zz.as_ref()) + delta / mu));
+        let step = pulled(0) - reached + mul(w.transpose(), label_error.as_ref()) - Scale(delta / mu) * &*q;
+        *q += Scale(1.0 / eta) * step;
+        let reached = mul(q.as_ref(), sums.zz.as_ref());
+        let structured = mul(reached.as_ref(), q.transpose());
+        let eta = floor(safety * (top_eigenvalue(structured.as_ref()) + delta / mu));
+        let error = mul((pulled(1) - mul(w.as_ref(), reached.as_ref())).as_ref(), q.transpose());
+        *w += Scale(1.0 / eta) * (error - Scale(delta / mu) * &*w);
+
+        let maps = [q.clone(), mul(w.as_ref(), q.as_ref())];
+        let mut misfit = 0.0;
+        for (k, map) in maps.iter().enumerate() {
+            let (yz, goal_y, y) = &sums.multipliers[k];
+            let gap = sums.gap(map, &goals[k], n * (map.nrows() / w.nrows()) as f64);
+            let gap_y = goal_y - inner(yz.as_ref(), map.as_ref());
+            misfit += (rho * rho * gap - 2.0 * rho * gap_y + y).max(0.0).sqrt() / (rho + mu);
+        }
+        (*last, *penalty) = (Some(mu), Duals::next_penalty(mu));
+        misfit / n.sqrt()
+    }
+
+    fn terms(&self, sums: &Sums, moments: &Moments) -> [(&'static str, f64); 5] {
+        let State { omega, q, w, .. } = &self.state;
+        let n = moments.n_samples();
+        let seen = inner(mul(omega.as_ref(), moments.outer.as_ref()).as_ref(), omega.as_ref());
+        let (codes, across) =
+            ((0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>(), inner(omega.as_ref(), sums.zx.as_ref()));
+        let wq = mul(w.as_ref(), q.as_ref());
+        let structure = sums.gap(q, &sums.hz(q.nrows()), n * (q.nrows() / w.nrows()) as f64);
+        let norms = q.squared_norm_l2() + w.squared_norm_l2();
+        let fit = (codes - 2.0 * across + seen).max(0.0);
+        self.params.named_terms(
+            [fit, sums.absolute, structure, sums.gap(&wq, &sums.lz, n), norms],
+            across - seen,
+            q.ncols(),
+        )
+    }
+
+    /// Everything back to the start, with steps of half the length.
+    fn restart(&mut self, moments: &Moments) -> Result<()> {
+        let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
+        let (omega, q, w) = self.params.draws(moments.n_features(), n, n_classes);
+        self.state = State::start(&omega, q, w, 2.0 * SAFETY);
+        (self.chain.start, self.chain.links) = (self.iter, Vec::new());
+        let sums = Sums::at_start(&omega, moments);
+        if self.iter == self.params.max_iter {
+            self.state.omega = self.analysis(&sums);
+            return Ok(());
+        }
+        self.begin_iteration(&sums)
+    }
+
+    fn parts(&self) -> NamedParts {
+        let State { omega, q, w, .. } = &self.state;
+        let part = |name: &str, part: Mat<f64>| (name.to_string(), part);
+        vec![
+            part("analysis", omega.transpose().to_owned()),
+            part("structure", q.clone()),
+            part("classifier", w.clone()),
+        ]
+    }
+
+    /// The counterpart of [`Rounds::store`].
+    pub(crate) fn restore(params: Sadl, message: &mut Message, moments: &Moments) -> Result<Self> {
+        let (m, n_classes) = (moments.n_features(), moments.counts.len());
+        let chain = SparseChain::take(message, m, n_classes)?;
+        let k = chain.first.nrows();
+        let rows = chain.links.last().map_or(0, |link| link.q.nrows());
+        let numbers = message.take_row("numbers", 4)?;
+        let state = State {
+            omega: message.take("omega", k, m)?,
+            q: message.take("q", rows, k)?,
+            w: message.take("w", n_classes, rows)?,
+            penalty: numbers[0],
+            last: message.get("last")?,
+            safety: numbers[1],
+            best: numbers[2],
+            held: numbers[3],
+        };
+        Ok(SadlRounds { system: system(&params, moments)?, iter: message.get("iter")?, params, chain, state })
+    }
+}
+
+impl State {
+    fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
+        let (best, held) = (f64::MAX, f64::MAX);
+        State { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
+    }
+}
+
+impl Rounds for SadlRounds {
+    fn ask(&self, _: &Moments) -> Result<Ask> {
+        Ok(Ask::Sparse(self.chain.clone()))
+    }
+
+    fn absorb(
+        &mut self,
+        stats: &mut PartialStats,
+        moments: &Moments,
+        watch: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
+        let sums = Sums::take(stats, &self.chain, moments)?;
+        let admm = self.params.solver == Solver::LinearizedAdmm;
+        let misfit = admm.then(|| self.admm_step(&sums, moments.n_samples()));
+        self.state.omega = self.analysis(&sums);
+        let terms = self.terms(&sums, moments);
+        let objective: f64 = terms.iter().map(|term| term.1).sum();
+        if sums.absolute == 0.0 {
+            return Err(Error::param("lambda1", self.params.lambda1, super::ALL_ZERO));
+        }
+        let diverged = misfit.is_some_and(|misfit| misfit > DIVERGED * self.state.best) || !objective.is_finite();
+        if diverged && admm && self.state.safety == SAFETY {
+            watch.warn(super::RESTARTED);
+            self.restart(moments)?;
+            return Ok((self.chain.links.is_empty()).then(|| self.parts()));
+        }
+        if diverged {
+            return Err(super::diverges());
+        }
+        let change = misfit.unwrap_or_else(|| super::relative_decrease(self.state.held, objective));
+        // Stopping is up to whoever calls the partitions.
+        let _ = watch.step(&Step {
+            iter: self.iter,
+            max_iter: self.params.max_iter,
+            objective: Some(objective),
+            terms: &terms,
+            change: Some(change).filter(|change| change.is_finite()),
+            model: None,
+        });
+        if self.iter == self.params.max_iter || change < self.params.tol {
+            return Ok(Some(self.parts()));
+        }
+        (self.state.best, self.state.held) = (self.state.best.min(change), objective);
+        self.begin_iteration(&sums)?;
+        Ok(None)
+    }
+
+    fn store(&self, message: &mut Message) {
+        let State { omega, q, w, penalty, last, safety, best, held } = &self.state;
+        message.set("iter", self.iter);
+        message.set("last", last);
+        message.put("omega", omega.clone());
+        message.put("q", q.clone());
+        message.put("w", w.clone());
+        message.put_row("numbers", &[*penalty, *safety, *best, *held]);
+        self.chain.put(message);
+    }
+}
+
+fn system(params: &Sadl, moments: &Moments) -> Result<Spd> {
+    let mut system = moments.outer.clone();
+    (0..system.nrows()).for_each(|i| system[(i, i)] += params.lambda2);
+    Spd::new(system, "SADL dictionary")
+}
