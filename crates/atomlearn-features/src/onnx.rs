@@ -4,7 +4,7 @@ mod network;
 mod preset;
 
 pub(crate) use network::digest;
-pub use network::{Layer, Network, list_layers};
+pub use network::{Layer, Network, list_layers, list_layers_in};
 pub use preset::Preset;
 
 use crate::frame::Crop;

@@ -155,9 +155,13 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
 
 /// The tensors that depend on the input, in the order of computation.
 pub fn list_layers(path: &Path, size: Option<[usize; 2]>) -> Result<Vec<Layer>> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    list_layers_in(path, &std::fs::read(path).map_err(Error::io(path))?, size)
+}
+
+/// As [`list_layers`], for the bytes of a network file; `path` is what messages call it.
+pub fn list_layers_in(path: &Path, bytes: &[u8], size: Option<[usize; 2]>) -> Result<Vec<Layer>> {
     guarded(path, || {
-        let (mut model, _) = open_model(path, &bytes, 1, size)?;
+        let (mut model, _) = open_model(path, bytes, 1, size)?;
         // Shapes are a help; a network that cannot be analysed still has names.
         let _ = model.analyse(false);
         Ok(layers(&model))
