@@ -2,6 +2,7 @@
 
 mod network;
 mod preset;
+mod sizes;
 
 pub(crate) use network::digest;
 pub use network::{Layer, Network, list_layers, list_layers_in};

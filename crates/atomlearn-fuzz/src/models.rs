@@ -51,7 +51,8 @@ fn signed(bytes: &[u8]) -> Option<Vec<u8>> {
     for (name, view) in tensors.tensors() {
         match (view.dtype(), view.shape()) {
             (Dtype::F64, &[cols, rows]) => {
-                let values: Vec<f64> = view.data().chunks_exact(8).filter_map(|b| b.try_into().ok().map(f64::from_le_bytes)).collect();
+                let values: Vec<f64> =
+                    view.data().chunks_exact(8).filter_map(|b| b.try_into().ok().map(f64::from_le_bytes)).collect();
                 matrices.push((name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i])));
             }
             (Dtype::U8, [_]) => blobs.push((name, view.data().to_vec())),

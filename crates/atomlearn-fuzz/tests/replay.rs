@@ -36,14 +36,16 @@ fn one_target() {
 #[test]
 fn every_file_is_survived_with_little_memory_and_time() {
     let mut failures = Vec::new();
-    for target in &TARGETS {
+    for target in TARGETS {
         let (status, output) = run(target.name);
         let last = output.lines().last().unwrap_or("nothing").to_string();
         match status {
             None => failures.push(format!("{}: {last} is still running after {TIME:?}", target.name)),
-            Some(status) if !status.success() || !output.contains("all done") => {
-                failures.push(format!("{}: the process ended with {status}; last lines:\n{}", target.name, tail(&output)))
-            }
+            Some(status) if !status.success() || !output.contains("all done") => failures.push(format!(
+                "{}: the process ended with {status}; last lines:\n{}",
+                target.name,
+                tail(&output)
+            )),
             Some(_) => {}
         }
     }
@@ -52,7 +54,7 @@ fn every_file_is_survived_with_little_memory_and_time() {
 
 #[test]
 fn every_target_has_a_corpus() {
-    for target in &TARGETS {
+    for target in TARGETS {
         assert!(!corpus(target.name).is_empty(), "{}", target.name);
     }
 }

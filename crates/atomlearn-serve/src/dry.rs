@@ -13,13 +13,7 @@ pub fn status(subject: &Subject, explains: bool, query: &str, content_type: &str
     reply.unwrap_or_else(|refusal| refusal.reply()).status().as_u16()
 }
 
-fn answer(
-    subject: &Subject,
-    explains: bool,
-    query: &str,
-    content_type: &str,
-    body: &[u8],
-) -> Result<Reply, Refusal> {
+fn answer(subject: &Subject, explains: bool, query: &str, content_type: &str, body: &[u8]) -> Result<Reply, Refusal> {
     let mut headers = HeaderMap::new();
     let content_type = HeaderValue::from_str(content_type).map_err(|e| Refusal::bad(e.to_string()))?;
     headers.insert(CONTENT_TYPE, content_type);

@@ -99,7 +99,11 @@ fn a_read_only_folder_is_noticed_at_once() {
         ("features photos --kind pixels -o other.npz", "--save-map", "out.map"),
     ];
     for (line, option, output) in WRITERS.into_iter().chain(more) {
-        place.refuses(&format!("{line} {option} {READ_ONLY}/{output}"), 1, &[READ_ONLY, output, "cannot be written"]);
+        place.refuses(
+            &format!("{line} {option} {READ_ONLY}/{output}"),
+            1,
+            &[READ_ONLY, output, "nothing can be written there"],
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loading a network, listing its tensors, running it up to one of them.
 
-use super::OnnxSpec;
 use super::preset::prepare;
+use super::{OnnxSpec, sizes};
 use atomlearn::io::pictures::Picture;
 use atomlearn::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -211,7 +211,9 @@ fn open_model(path: &Path, bytes: &[u8], batch: usize, size: Option<[usize; 2]>)
     let damaged = |e: TractError| cannot(path, "read it as an ONNX network; copy or export it again", &e);
     // Shapes noted in the file may use symbols that contradict a fixed batch size; they follow from the input anyway.
     let reader = tract_onnx::onnx().with_ignore_value_info(true);
-    let mut model = reader.model_for_read(&mut &bytes[..]).map_err(damaged)?;
+    let declared = reader.proto_model_for_read(&mut &bytes[..]).map_err(damaged)?;
+    declared.graph.iter().try_for_each(|graph| sizes::check(path, graph, bytes.len()))?;
+    let mut model = reader.model_for_proto_model(&declared).map_err(damaged)?;
     let count = model.input_outlets().map_err(damaged)?.len();
     if count != 1 {
         return Err(Error::format(path, format!("the network has {count} inputs; one that takes images has one")));
