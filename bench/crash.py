@@ -34,7 +34,23 @@ COMMANDS = [
         ["best.toml"],
         "units.jsonl",
     ),
-    ("features", ["features", "images", "--kind", "sift-pyramid", "-o", "features.npz"], ["features.npz"], None),
+    (
+        "features",
+        [
+            "features",
+            "images",
+            "--kind",
+            "sift-pyramid",
+            "--words",
+            "64",
+            "--descriptors",
+            "5000",
+            "-o",
+            "features.npz",
+        ],
+        ["features.npz"],
+        None,
+    ),
     ("export", ["export", "given.alm", "--onnx", "model.onnx"], ["model.onnx"], None),
 ]
 # Outputs that hold no time, so that every run must write the same bytes.

@@ -60,7 +60,7 @@ fn a_long_iteration_is_not_waited_for() {
     let place = Place::new();
     let row = |i: usize| {
         let value = |k: usize| format!("{:.3},", ((i * i + 31 * k + i * k * 7) % 997) as f64 / 997.0);
-        (0..150).map(value).collect::<String>() + if i % 2 == 0 { "a\n" } else { "b\n" }
+        (0..150).map(value).collect::<String>() + if i.is_multiple_of(2) { "a\n" } else { "b\n" }
     };
     place.write("data.csv", (0..1200).map(row).collect::<String>());
     let mut child = start(&place, "train data.csv --method fddl --set max_iter=100000 --set tol=0 -o m");

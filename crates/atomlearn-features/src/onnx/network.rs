@@ -71,6 +71,7 @@ impl Network {
             let failed = |e: TractError| cannot(path, "run this network up to that layer", &e);
             model.select_output_outlets(&[outlet]).map_err(failed)?;
             let model = model.into_optimized().map_err(failed)?;
+            sizes::check_values(path, &model, spec.batch)?;
             let shape = model.output_fact(0).map_err(failed)?.shape.as_concrete().map(<[usize]>::to_vec);
             let dim = features_of(shape.as_deref(), spec.batch)
                 .ok_or_else(|| Error::format(path, wrong_shape(spec, shape.as_deref())))?;
