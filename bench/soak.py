@@ -101,6 +101,7 @@ def main():
     parser.add_argument("--atomlearn", default=PROGRAM)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pause", type=float, default=0.02, help="seconds of rest after every request and fit")
+    parser.add_argument("--samples", help="write every sample to this CSV file")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -136,6 +137,10 @@ def main():
     print(f"{sum(fits.values())} fits of {len(fits)} classes, {requests} requests, {options.minutes:g} min")
     for (kind, answer), count in sorted(abuse.answers.items(), key=str):
         print(f"  {kind} {answer}: {count}")
+    if options.samples:
+        with open(options.samples, "w") as file:
+            for name, taken in samples.items():
+                file.writelines(f"{name},{memory:.2f},{files}\n" for memory, files in taken)
     print("| process | samples | MiB, first third | MiB, last third | MiB, most | files, first | files, last |")
     print("|---|---|---|---|---|---|---|")
     problems = abuse.problems[:5]
