@@ -4,7 +4,7 @@ use crate::args::{DataArgs, Way};
 use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::Error;
-use atomlearn::file::write_atomically;
+use atomlearn::file::{AtomicFile, write_atomically};
 use atomlearn::io::{self, RawData, ReadOptions, Samples};
 use atomlearn_lab::data::{LabData, digest};
 use std::io::Read;
@@ -87,17 +87,21 @@ impl Input {
     }
 }
 
-/// Refuses, before any work is done, an output path that cannot be written.
+/// Refuses, before any work is done, an output path that cannot be written: one is begun there and taken away again.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() {
         return Err(Failure::usage(format!("{}: is a folder; give the name of a file", path.display())));
     }
-    match folder {
-        Some(folder) if !folder.is_dir() => {
-            Err(Failure::usage(format!("{}: the folder {} does not exist", path.display(), folder.display())))
-        }
-        _ => Ok(()),
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::usage(format!("{}: the folder {} does not exist", path.display(), folder.display())));
+    }
+    if path.exists() && !path.is_file() {
+        return Err(Failure::usage(format!("{}: is not a file, and will not be replaced by one", path.display())));
+    }
+    match AtomicFile::create(path) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::failed(format!("{error}: nothing can be written there; name another place"))),
     }
 }
 

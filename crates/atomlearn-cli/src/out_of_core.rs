@@ -93,6 +93,9 @@ impl ScaleArgs {
         watch.bar.finish_and_clear();
         let mut model = trainer.model()?.ok_or_else(|| Failure::failed("training ended without a model"))?;
         finish(&mut model, &job, &plan, trainer.samples());
+        if !trainer.trace().warnings.is_empty() {
+            model.info.insert("warnings".into(), json!(trainer.trace().warnings));
+        }
         model.save(job.output)?;
         report(&trainer, &job, &plan, start.elapsed().as_secs_f64(), console)
     }

@@ -3,8 +3,14 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[cfg(unix)]
+#[path = "cli/ctrl_c.rs"]
+mod ctrl_c;
 #[path = "cli/experiments.rs"]
 mod experiments;
+#[cfg(unix)]
+#[path = "cli/failing_disk.rs"]
+mod failing_disk;
 #[path = "cli/good_use.rs"]
 mod good_use;
 #[path = "cli/images.rs"]

@@ -15,7 +15,7 @@ mod sift;
 pub use extract::{Broken, Extracted, Watch, extract, fit};
 pub use frame::{Crop, Fit, Frame};
 pub use map::{FeatureMap, FeatureSpec, KINDS};
-pub use onnx::{Layer, Network, OnnxSpec, Preset, list_layers};
+pub use onnx::{Layer, Network, OnnxSpec, Preset, list_layers, list_layers_in};
 pub use pixels::{PixelsSpec, RandomFaceSpec};
 pub use resize::resize;
 pub use sift::{Coding, Pooling, SiftSpec};

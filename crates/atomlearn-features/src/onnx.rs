@@ -2,9 +2,10 @@
 
 mod network;
 mod preset;
+mod sizes;
 
 pub(crate) use network::digest;
-pub use network::{Layer, Network, list_layers};
+pub use network::{Layer, Network, list_layers, list_layers_in};
 pub use preset::Preset;
 
 use crate::frame::Crop;

@@ -52,7 +52,8 @@ pub fn read(path: &Path) -> Result<ParamsFile> {
     })
 }
 
-fn parse(text: &str) -> Result<ParamsFile> {
+/// Checks the text of a file of parameters.
+pub fn parse(text: &str) -> Result<ParamsFile> {
     let content: Content =
         toml::from_str(text).map_err(|e| Error::Data(format!("not a file of parameters: {}", e.message())))?;
     let method = registry::method(&content.method)?;

@@ -115,9 +115,13 @@ pub fn given(data: &LabData) -> Result<Splits> {
 
 /// Reads a split file and checks it against the data.
 pub fn read(path: &Path, data: &LabData) -> Result<Splits> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    parse(path, &std::fs::read(path).map_err(Error::io(path))?, data)
+}
+
+/// As [`read`], for the content of a split file; `path` is what messages call it.
+pub fn parse(path: &Path, bytes: &[u8], data: &LabData) -> Result<Splits> {
     let file: SplitFile =
-        serde_json::from_slice(&bytes).map_err(|e| Error::format(path, format!("not a split file: {e}")))?;
+        serde_json::from_slice(bytes).map_err(|e| Error::format(path, format!("not a split file: {e}")))?;
     if file.schema != SCHEMA {
         return Err(Error::format(path, format!("schema `{}` where `{SCHEMA}` is needed", file.schema)));
     }

@@ -7,6 +7,7 @@
 mod batch;
 mod body;
 mod config;
+pub mod dry;
 mod explain;
 mod hosts;
 mod metrics;

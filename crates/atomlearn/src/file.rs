@@ -13,8 +13,15 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins to write.
+    /// Begins to write. A link stays a link: the file that it leads to is replaced.
     pub fn create(path: &Path) -> Result<Self> {
+        let path = &match std::fs::metadata(path) {
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                return Err(Error::format(path, "is a device or a pipe, which a file must not replace; name a file"));
+            }
+            Ok(_) if path.is_symlink() => path.canonicalize().map_err(Error::io(path))?,
+            _ => path.to_path_buf(),
+        };
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

@@ -1,6 +1,7 @@
 //! `atomlearn export`: a trained model for other programs.
 
 use crate::console::Console;
+use crate::data::check_output;
 use crate::failure::Failure;
 use atomlearn::{Model, export};
 use serde_json::json;
@@ -24,6 +25,7 @@ pub struct Args {
 
 /// Loads, converts and writes.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    check_output(&args.onnx)?;
     let model = Model::load(&args.model)?;
     export::write_onnx(&model, &args.onnx)?;
     if console.json {

@@ -80,6 +80,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         let text = serde_json::to_string(&result).map_err(|e| Failure::failed(e.to_string()))? + "\n";
         return write_output(args.output.as_deref(), text.as_bytes(), console);
     }
+    let not_written = |e| not_written(Path::new("CSV"), e);
     let mut table = Table::new(Vec::new(), &model, args.scores).map_err(not_written)?;
     table.add(&model, &scores).map_err(not_written)?;
     write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
@@ -102,6 +103,7 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
 }
 
 fn write_parts<W: Write>(args: &Args, model: &Model, rule: &str, plan: &Plan, out: W) -> Result<W, Failure> {
+    let not_written = |e| not_written(args.output.as_deref().unwrap_or(Path::new("stdout")), e);
     let mut table = Table::new(out, model, args.scores).map_err(not_written)?;
     for piece in &plan.pieces {
         let x = piece.samples()?;
@@ -127,8 +129,8 @@ impl<W: Write> Write for Heedless<W> {
     }
 }
 
-fn not_written(error: csv::Error) -> Failure {
-    Failure::failed(format!("cannot write CSV: {error}"))
+fn not_written(place: &Path, error: csv::Error) -> Failure {
+    Failure::failed(format!("{}: {error}", place.display()))
 }
 
 /// The map that images have to go through, if the data are images and the model was trained on such.

@@ -135,9 +135,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         _ => method.fit(&params, &train, &mut watch).map_err(Failure::from),
     };
     watch.finish();
-    let (trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
+    let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
     drop(watch);
-    early.warnings.iter().chain(&trace.warnings).for_each(|warning| console.warn(warning));
+    trace.warnings.splice(0..0, early.warnings);
+    trace.warnings.iter().for_each(|warning| console.warn(warning));
     if let Some(error) = failed {
         return Err(error.into());
     }

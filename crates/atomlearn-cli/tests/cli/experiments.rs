@@ -1,6 +1,6 @@
-//! Tuning, sweeps, reproduction, ranks, and what Ctrl-C leaves behind.
+//! Tuning, sweeps, reproduction, ranks.
 
-use crate::{PROGRAM, Place, read, table};
+use crate::{Place, read, table};
 use serde_json::Value;
 
 #[test]
@@ -142,37 +142,4 @@ fn rank_compares_across_data_sets() {
     assert!((sum - 6.0).abs() < 1e-12);
     assert!(place.ok("rank a.jsonl b.jsonl").contains("too few to conclude"));
     place.refuses("rank a.jsonl", 3, &["two data sets"]);
-}
-
-/// Sends what Ctrl-C sends as soon as `file` holds a record, and gives the exit code.
-#[cfg(unix)]
-fn interrupted(place: &Place, line: &str, file: &str) -> Option<i32> {
-    let mut command = std::process::Command::new(PROGRAM);
-    let command = command.current_dir(place.path("")).args(line.split_whitespace());
-    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let holds_one = || std::fs::read(place.path(file)).is_ok_and(|bytes| bytes.contains(&b'\n'));
-    while child.try_wait().unwrap().is_none() && !holds_one() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let _ = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    child.wait().unwrap().code()
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_records_that_can_be_resumed() {
-    let place = Place::new();
-    place.write("data.csv", table(40));
-    let compare = "compare data.csv --methods lcdl-sv,fddl --train-per-class 30 --repeats 200 --records runs.jsonl";
-    assert_eq!(interrupted(&place, compare, "runs.jsonl"), Some(130));
-    let held = String::from_utf8(read(&place.path("runs.jsonl"))).unwrap().lines().count();
-    assert!((1..400).contains(&held), "{held}");
-    let resumed = place.json(&format!("{} --resume --json", compare.replace("200", "2")));
-    assert_eq!(resumed["results"][0]["accuracy"].as_array().unwrap().len(), 2);
-
-    let values: Vec<String> = (1..=400).map(|i| format!("{}", f64::from(i) * 1e-4)).collect();
-    let tune = format!("tune data.csv --method svgdl --grid lambda1={} --records tune.jsonl", values.join(","));
-    assert_eq!(interrupted(&place, &tune, "tune.jsonl"), Some(130));
-    let short = "tune data.csv --method svgdl --grid lambda1=0.0001,0.0002 --records tune.jsonl --resume --json";
-    assert_eq!(place.json(short)["schema"], "atomlearn.tune/1");
 }

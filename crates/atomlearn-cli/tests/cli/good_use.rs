@@ -1,6 +1,6 @@
 //! What works.
 
-use crate::{PROGRAM, Place, read, table};
+use crate::{Place, read, table};
 use serde_json::Value;
 
 #[test]
@@ -230,31 +230,4 @@ fn demo_runs_every_method_and_writes_the_page() {
     let methods = place.json("methods --json")["methods"].as_array().unwrap().len();
     assert!(result["results"].as_array().unwrap().len() >= methods);
     assert_eq!(place.files(), ["atomlearn-report.html"]);
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_usable_records() {
-    use std::process::{Command, Stdio};
-    let place = Place::new();
-    place.write("data.csv", table(30));
-    let line = "compare data.csv --methods all --train-per-class 20 --seed 3 --records runs.jsonl --repeats";
-    let mut child = Command::new(PROGRAM)
-        .args(format!("{line} 5000").split_whitespace())
-        .current_dir(place.path(""))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let records = place.path("runs.jsonl");
-    while std::fs::metadata(&records).map_or(0, |meta| meta.len()) == 0 {
-        assert!(child.try_wait().unwrap().is_none(), "ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let done = read(&records).iter().filter(|byte| **byte == b'\n').count();
-    assert!(done >= 1);
-    place.ok("report runs.jsonl -o page.html");
-    place.ok(&format!("{line} 1 --resume"));
 }

@@ -3,7 +3,7 @@
 use crate::Place;
 
 /// Three classes of grey images with stripes of their own direction, in two sizes.
-fn photos(place: &Place, per_class: usize) {
+pub fn photos(place: &Place, per_class: usize) {
     for (class, name) in ["across", "down", "slant"].iter().enumerate() {
         std::fs::create_dir_all(place.path(&format!("photos/{name}"))).unwrap();
         for i in 0..per_class {

@@ -15,7 +15,7 @@ fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// 120 samples of three classes in two shards, and the same as one table.
-fn data() -> Place {
+pub fn shards() -> Place {
     let place = Place::new();
     std::fs::create_dir(place.path("shards")).unwrap();
     let text = table(40);
@@ -37,7 +37,7 @@ const TRAIN: &str =
 
 #[test]
 fn shards_give_the_model_of_the_table_and_predict_streams() {
-    let place = data();
+    let place = shards();
     place.ok(&format!("{TRAIN} --partitions 4 -o big.model"));
     place.ok(
         "train table.csv --method lcdl-sv --set atoms_per_class=3 --set max_iter=3 --set lambda2=1e-3 -o small.model",
@@ -61,7 +61,7 @@ fn shards_give_the_model_of_the_table_and_predict_streams() {
 
 #[test]
 fn a_folder_of_tables_is_one_partition_each() {
-    let place = data();
+    let place = shards();
     std::fs::create_dir(place.path("tables")).unwrap();
     let text = table(40);
     let (head, rows) = text.split_once('\n').unwrap();
@@ -77,7 +77,7 @@ fn a_folder_of_tables_is_one_partition_each() {
 
 #[test]
 fn a_checkpoint_resumes_to_the_same_bits_and_only_the_same_training() {
-    let place = data();
+    let place = shards();
     place.ok(&format!("{TRAIN} --partitions 4 -o whole.model"));
     place.ok(&format!("{TRAIN} --partitions 4 --checkpoint state -o kept.model"));
     assert_eq!(read(&place.path("whole.model")), read(&place.path("kept.model")));
@@ -146,7 +146,7 @@ fn training_in_memory_resumes_only_what_it_began() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn what_cannot_be_is_refused_before_anything_is_written() {
     let place = data();
     place.refuses(&format!("{TRAIN} --max-memory 1MB -o m"), 2, &["--max-memory", "128 MiB"]);
     place.refuses(&format!("{TRAIN} --max-memory 134217929 -o m"), 2, &["--partitions", "--max-memory"]);

@@ -1,7 +1,7 @@
 //! Loading a network, listing its tensors, running it up to one of them.
 
-use super::OnnxSpec;
 use super::preset::prepare;
+use super::{OnnxSpec, sizes};
 use atomlearn::io::pictures::Picture;
 use atomlearn::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -71,6 +71,7 @@ impl Network {
             let failed = |e: TractError| cannot(path, "run this network up to that layer", &e);
             model.select_output_outlets(&[outlet]).map_err(failed)?;
             let model = model.into_optimized().map_err(failed)?;
+            sizes::check_values(path, &model, spec.batch)?;
             let shape = model.output_fact(0).map_err(failed)?.shape.as_concrete().map(<[usize]>::to_vec);
             let dim = features_of(shape.as_deref(), spec.batch)
                 .ok_or_else(|| Error::format(path, wrong_shape(spec, shape.as_deref())))?;
@@ -155,9 +156,13 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
 
 /// The tensors that depend on the input, in the order of computation.
 pub fn list_layers(path: &Path, size: Option<[usize; 2]>) -> Result<Vec<Layer>> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    list_layers_in(path, &std::fs::read(path).map_err(Error::io(path))?, size)
+}
+
+/// As [`list_layers`], for the bytes of a network file; `path` is what messages call it.
+pub fn list_layers_in(path: &Path, bytes: &[u8], size: Option<[usize; 2]>) -> Result<Vec<Layer>> {
     guarded(path, || {
-        let (mut model, _) = open_model(path, &bytes, 1, size)?;
+        let (mut model, _) = open_model(path, bytes, 1, size)?;
         // Shapes are a help; a network that cannot be analysed still has names.
         let _ = model.analyse(false);
         Ok(layers(&model))
@@ -207,7 +212,9 @@ fn open_model(path: &Path, bytes: &[u8], batch: usize, size: Option<[usize; 2]>)
     let damaged = |e: TractError| cannot(path, "read it as an ONNX network; copy or export it again", &e);
     // Shapes noted in the file may use symbols that contradict a fixed batch size; they follow from the input anyway.
     let reader = tract_onnx::onnx().with_ignore_value_info(true);
-    let mut model = reader.model_for_read(&mut &bytes[..]).map_err(damaged)?;
+    let declared = reader.proto_model_for_read(&mut &bytes[..]).map_err(damaged)?;
+    declared.graph.iter().try_for_each(|graph| sizes::check(path, graph, bytes.len()))?;
+    let mut model = reader.model_for_proto_model(&declared).map_err(damaged)?;
     let count = model.input_outlets().map_err(damaged)?.len();
     if count != 1 {
         return Err(Error::format(path, format!("the network has {count} inputs; one that takes images has one")));

@@ -188,7 +188,8 @@ impl ActiveSet {
         max_steps: usize,
     ) -> Reached {
         let mut penalty = from;
-        while penalty * STAGE > to {
+        // From infinity, where correlations have overflowed, there is no way down.
+        while penalty * STAGE > to && penalty < f64::INFINITY {
             penalty *= STAGE;
             if self.steps < max_steps {
                 self.step(gram, b, penalty);

@@ -106,7 +106,11 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
     if path.is_dir() {
         return images::read(path, options);
     }
-    let bytes = limits::read_file(path)?;
+    read_bytes(path, limits::read_file(path)?, options)
+}
+
+/// As [`read`], for a file whose content is in memory already; `path` is what messages call it, and says its kind.
+pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
     match format_of(path, &bytes)? {
         Format::Mat5 => assemble::assemble(&mat5::Mat5::scan(path, &bytes)?, options),
         Format::Hdf5 => mat73::guarded(path, || assemble::assemble(&mat73::Mat73::scan(path, bytes)?, options)),
@@ -147,11 +151,15 @@ pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {
 
 /// Lists what a file holds without reading the numbers; tables give one entry per column.
 pub fn variables(path: &Path) -> Result<Vec<Variable>> {
-    use assemble::Container;
     if path.is_dir() {
         return images::variables(path);
     }
-    let bytes = limits::read_file(path)?;
+    variables_in(path, limits::read_file(path)?)
+}
+
+/// As [`variables`], for a file whose content is in memory already.
+pub fn variables_in(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
+    use assemble::Container;
     match format_of(path, &bytes)? {
         Format::Mat5 => Ok(mat5::Mat5::scan(path, &bytes)?.variables().to_vec()),
         Format::Hdf5 => mat73::guarded(path, || Ok(mat73::Mat73::scan(path, bytes)?.variables().to_vec())),

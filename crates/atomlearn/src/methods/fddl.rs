@@ -37,7 +37,7 @@ use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, range};
-use atoms::AtomStep;
+use atoms::{AtomStep, SWEEPS};
 use codes::CodeStep;
 use faer::{Mat, MatRef};
 
@@ -176,10 +176,12 @@ impl Fit for Fddl {
         let (mut d, mut atoms) = self.start(data, watch)?;
         let mut z = Mat::zeros(d.ncols(), x.ncols());
         let mut codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
+        let mut unsettled = 0;
         for iter in 1..=self.max_iter {
             codes.solve(&mut z, self.code_iter, self.code_tol);
             let mut before = d.clone();
-            let dead = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
+            let (dead, settled) = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
+            unsettled += usize::from(!settled);
             if atoms::remove(&dead, &mut d, &mut z, &mut atoms) > 0 {
                 watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
                 before = Mat::zeros(d.nrows(), d.ncols());
@@ -206,6 +208,9 @@ impl Fit for Fddl {
             if watch.step(&step).is_break() || change <= self.tol {
                 break;
             }
+        }
+        if unsettled > 0 {
+            watch.warn(&format!("FDDL: in {unsettled} iterations the atoms had not settled after {SWEEPS} sweeps"));
         }
         let means = self.means(&codes, z, samples);
         Ok(self.model(train.classes(), lifted(&d), atoms, means))
@@ -236,21 +241,18 @@ impl Fddl {
         codes::class_means(z.as_ref(), samples).0
     }
 
-    /// The dictionary step; returns the atoms that died.
+    /// The dictionary step; returns the atoms that died, and whether the others settled.
     fn atom_step(
         &self,
         x: MatRef<'_, f64>,
         d: &mut Mat<f64>,
         z: MatRef<'_, f64>,
         (atoms, samples): (&Blocks, &Blocks),
-    ) -> Vec<usize> {
+    ) -> (Vec<usize>, bool) {
         let step = AtomStep::new(x, z, atoms, samples);
         match self.constraint {
-            Constraint::Sphere => step.sphere(d),
-            Constraint::Ball => {
-                step.ball(d);
-                Vec::new()
-            }
+            Constraint::Sphere => (step.sphere(d), true),
+            Constraint::Ball => (Vec::new(), step.ball(d)),
         }
     }
 }

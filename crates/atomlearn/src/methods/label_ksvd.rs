@@ -76,6 +76,11 @@ impl LabelKsvd<'_> {
                 break;
             }
         }
+        let lost = lengths(state.atoms().subrows(0, m)).into_iter().filter(|&length| length < LABEL_ONLY).count();
+        if lost > 0 {
+            let n_atoms = state.atoms().ncols();
+            watch.warn(&format!("{lost} of {n_atoms} atoms ended in the labels alone; no sample will use them"));
+        }
         self.finish(&state)
     }
 
@@ -83,7 +88,7 @@ impl LabelKsvd<'_> {
     fn finish(&self, state: &Ksvd<'_>) -> Result<SparseLinear> {
         let (train, m) = (self.train(), self.train().n_features());
         let mut d = state.atoms().subrows(0, m).to_owned();
-        let lengths: Vec<f64> = d.col_iter().map(|atom| atom.norm_l2()).collect();
+        let lengths = lengths(d.as_ref());
         for (k, _) in lengths.iter().enumerate().filter(|(_, s)| **s < LABEL_ONLY) {
             d.col_mut(k).fill(0.0);
         }
@@ -107,6 +112,10 @@ impl LabelKsvd<'_> {
         };
         Ok(SparseLinear::lifted(self.full, self.reduced, d, weights, self.sparsity.1))
     }
+}
+
+fn lengths(atoms: MatRef<'_, f64>) -> Vec<f64> {
+    atoms.col_iter().map(|atom| atom.norm_l2()).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ const TOGETHER: usize = 32;
 /// An atom whose best direction is shorter than this is dead.
 const DEAD: f64 = 1e-6;
 /// Sweeps of the ball-constrained step, and the change of the dictionary that ends them.
-const SWEEPS: usize = 100;
+pub(super) const SWEEPS: usize = 100;
 const SWEEP_TOL: f64 = 1e-8;
 
 /// `J = const - tr(E^T D) + 1/2 tr(F D^T D)` in the dictionary:
@@ -43,8 +43,8 @@ impl AtomStep {
         dead
     }
 
-    /// Sweeps in the ball, `d_k = (a / F_kk) / max(1, |a / F_kk|)`, until they settle; unused atoms stay as they are.
-    pub fn ball(&self, d: &mut Mat<f64>) {
+    /// Sweeps in the ball, `d_k = (a / F_kk) / max(1, |a / F_kk|)`; unused atoms stay as they are. True if they settled.
+    pub fn ball(&self, d: &mut Mat<f64>) -> bool {
         for _ in 0..SWEEPS {
             let before = d.clone();
             self.sweep(d, |k, a, old| {
@@ -57,9 +57,10 @@ impl AtomStep {
                 }
             });
             if relative_change(d.as_ref(), before.as_ref()) < SWEEP_TOL {
-                break;
+                return true;
             }
         }
+        false
     }
 
     /// Passes `a = E_k - D F_k + F_kk d_k` and `d_k` to `update` for every atom in order; `a` becomes the new atom.

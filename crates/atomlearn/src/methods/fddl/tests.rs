@@ -300,3 +300,14 @@ fn one_class_without_fisher_term_is_the_lasso() {
     let reference = value(&step, &expected.to_dense());
     assert!((value(&step, &z) - reference).abs() < 1e-6 * reference, "{} against {reference}", value(&step, &z));
 }
+
+#[test]
+fn sweeps_say_whether_they_settled() {
+    let wanted = faer::mat![[0.5, -0.5], [0.2, 0.1]];
+    let mut d = Mat::zeros(2, 2);
+    assert!(AtomStep { e: wanted.clone(), f: Mat::identity(2, 2) }.ball(&mut d));
+    assert!((&d - &wanted).norm_max() < 1e-8);
+    // Nearly equal codes: the way from one atom to the other is long and flat.
+    let f = faer::mat![[1.0, 0.9999], [0.9999, 1.0]];
+    assert!(!AtomStep { e: &wanted * &f, f }.ball(&mut Mat::zeros(2, 2)));
+}
