@@ -119,14 +119,14 @@ fn resumes_after_ctrl_c(place: &Place, line: &str) {
 #[test]
 fn ctrl_c_keeps_a_checkpoint_that_resumes_to_the_same_bits() {
     let long = "--method lcdl-sv --set atoms_per_class=3 --set max_iter=300 --set tol=0 --set lambda2=1e-3";
-    resumes_after_ctrl_c(&data(), &format!("train shards {long} --out-of-core --partitions 4"));
+    resumes_after_ctrl_c(&shards(), &format!("train shards {long} --out-of-core --partitions 4"));
     // In memory, with preprocessing that partitions could not fit.
-    resumes_after_ctrl_c(&data(), &format!("train table.csv {long} --prep kernel:rbf:auto:20,unit"));
+    resumes_after_ctrl_c(&shards(), &format!("train table.csv {long} --prep kernel:rbf:auto:20,unit"));
 }
 
 #[test]
 fn training_in_memory_resumes_only_what_it_began() {
-    let place = data();
+    let place = shards();
     let line = "train table.csv --method cadl --set atoms_per_class=3 --checkpoint state";
     place.ok(&format!("{line} -o kept.model"));
     place.ok("train table.csv --method cadl --set atoms_per_class=3 -o plain.model");
@@ -147,7 +147,7 @@ fn training_in_memory_resumes_only_what_it_began() {
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_written() {
-    let place = data();
+    let place = shards();
     place.refuses(&format!("{TRAIN} --max-memory 1MB -o m"), 2, &["--max-memory", "128 MiB"]);
     place.refuses(&format!("{TRAIN} --max-memory 134217929 -o m"), 2, &["--partitions", "--max-memory"]);
     place.refuses(&format!("{TRAIN} --max-memory lots -o m"), 2, &["2GiB"]);

@@ -233,7 +233,8 @@ impl LcdlSv {
         for iter in 1..=self.max_iter {
             let atom_gram = gram(d.as_ref());
             let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
-            let (basis, rest) = self.code_basis(&d, &space, kernel, atom_gram, &graph, &mut ridge, watch)?;
+            let system = CodeSystem { atom_gram, graph: &graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
+            let (basis, rest) = self.code_basis(&d, &space, kernel, system, &mut ridge, watch)?;
             let (q, codes, laplacian) = self.codes(&space, basis, &samples, &svm, &scores, &targets)?;
 
             let step = least_squares(&samples, q, codes, "LCDL-SV dictionary step", watch)?;
@@ -270,17 +271,15 @@ impl LcdlSv {
         d: &Mat<f64>,
         space: &Subspace,
         kernel: Option<Kernel>,
-        atom_gram: Mat<f64>,
-        graph: &AtomGraph,
+        system: CodeSystem<'_>,
         ridge: &mut Option<f64>,
         watch: &mut dyn Observer,
     ) -> Result<(CodeBasis, Option<Kernel>)> {
         let worst = if ridge.is_none() { WORST_CONDITION } else { f64::INFINITY };
-        let system = CodeSystem { atom_gram: &atom_gram, graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
         if let Some((basis, rest)) = kernel.and_then(|kernel| kernel.code_basis(d.as_ref(), &system, worst)) {
             return Ok((basis, Some(rest)));
         }
-        let a = self.code_matrix(atom_gram, graph, ridge, watch)?;
+        let a = self.code_matrix(system.atom_gram, system.graph, ridge, watch)?;
         Ok((space.code_basis(&a), None))
     }
 

@@ -24,7 +24,7 @@ const STAGE: &str = "split code step";
 /// `A` before it is formed.
 pub struct CodeSystem<'a> {
     /// `D^T D`.
-    pub atom_gram: &'a Mat<f64>,
+    pub atom_gram: Mat<f64>,
     /// Whose Laplacian is `L`.
     pub graph: &'a AtomGraph,
     /// `lambda`.
@@ -53,7 +53,8 @@ impl Kernel {
     /// The coordinates of all codes `A^-1 D^T x`, and the kernel of dictionaries `E Q^T` of any `E`. `None` if `A` is not
     /// positive definite or its condition number is above `worst`.
     pub fn code_basis(&self, d: MatRef<'_, f64>, system: &CodeSystem<'_>, worst: f64) -> Option<(CodeBasis, Kernel)> {
-        let &CodeSystem { atom_gram, graph, weight, ridge } = system;
+        let CodeSystem { atom_gram, graph, weight, ridge } = system;
+        let (weight, ridge) = (*weight, *ridge);
         let (n_atoms, few) = self.0.shape();
         let norm = norm1(atom_gram.as_ref()) + weight * (2.0 * graph.largest_degree() + ridge);
         if few == 0 {
@@ -121,7 +122,7 @@ mod tests {
 
     impl Problem {
         fn system(&self) -> CodeSystem<'_> {
-            CodeSystem { atom_gram: &self.atom_gram, graph: &self.graph, weight: WEIGHT, ridge: RIDGE }
+            CodeSystem { atom_gram: self.atom_gram.clone(), graph: &self.graph, weight: WEIGHT, ridge: RIDGE }
         }
 
         fn split(&self, worst: f64) -> Option<(CodeBasis, Kernel)> {
