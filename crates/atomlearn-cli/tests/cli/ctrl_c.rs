@@ -43,10 +43,10 @@ fn interrupted(place: &Place, line: &str, file: &str) {
 }
 
 #[test]
-fn train_keeps_its_checkpoint_and_writes_no_model() {
+fn train_keeps_the_last_model_and_writes_no_other() {
     let place = Place::new();
     place.write("data.csv", table(40));
-    let line = "train data.csv --method lcdl-sv --set max_iter=1000000 --set tol=0 --checkpoint state -o m";
+    let line = "train data.csv --method ksvd --set max_iter=1000000 --checkpoint state -o m";
     let mut child = start(&place, line);
     wait_for(&mut child, || place.path("state").exists());
     interrupt(child);

@@ -22,7 +22,7 @@ fn inputs() -> Place {
 /// Commands with the option that names their output.
 const WRITERS: [(&str, &str, &str); 7] = [
     ("train data.csv --method lcdl-sv --set max_iter=2", "-o", "out.model"),
-    ("train data.csv --method lcdl-sv --set max_iter=2 -o other.model", "--checkpoint", "out.state"),
+    ("train data.csv --method ksvd --set max_iter=2 -o other.model", "--checkpoint", "out.state"),
     ("predict given.model data.csv --scores", "-o", "out.csv"),
     ("features photos --kind pixels", "-o", "out.npz"),
     ("export given.model", "--onnx", "out.onnx"),
