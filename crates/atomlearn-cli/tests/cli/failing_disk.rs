@@ -52,6 +52,13 @@ fn a_full_disk_is_named_and_old_files_stay() {
         assert_eq!(read(&place.path(output)), b"what was there before", "{line}");
         assert_eq!(place.files(), before, "{line} left files");
     }
+    // A state to resume from may not be there before.
+    let before = place.files();
+    let run =
+        cramped(&place, 0, "train data.csv --method lcdl-sv --set max_iter=2 -o other.model --checkpoint new.state");
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.err.contains("too large"), "{}", run.err);
+    assert_eq!(place.files(), before);
 }
 
 #[test]
