@@ -64,10 +64,10 @@ fn lower_gram(product: MatMut<'_, f64>, a: MatRef<'_, f64>) {
     rayon::join(corner, diagonal);
 }
 
-/// Adds `a a^T` to the lower triangle of `target`.
-pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, a: MatRef<'_, f64>) {
+/// Adds `scale * a a^T` to the lower triangle of `target`.
+pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>) {
     let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
-    triangular_matmul(target, lower, Accum::Add, a, full, a.transpose(), full, 1.0, Par::Seq);
+    triangular_matmul(target, lower, Accum::Add, a, full, a.transpose(), full, scale, Par::Seq);
 }
 
 /// Copies the lower triangle into the upper one, in tiles that stay in cache.

@@ -9,17 +9,17 @@ use super::newton::packed;
 use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
 use super::sparse::{SparseChain, SparseCodes};
 use super::stats::{Merger, PartialStats};
+use super::strip::{self, Strip};
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
 use crate::method::best_class;
-use crate::svm::sign;
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
 /// Samples worked on together.
-const BLOCK: usize = 2048;
+pub(super) const BLOCK: usize = 2048;
 
 /// What a partition remembers between rounds: a few bytes per sample, with SADL its codes. Losing it costs time, never bits.
 #[derive(Clone, Debug, Default)]
@@ -102,14 +102,33 @@ impl Partition<'_> {
         check_finite(self.x).map_err(|e| Error::Data(format!("partition {}: {e}", self.index)))
     }
 
-    /// Runs `work` on every block after preprocessing; gets the place of the block and its samples.
+    /// The samples of block `b` after preprocessing.
+    fn block(&self, request: &Request, b: usize) -> Mat<f64> {
+        request.prep.apply(self.x.subcols(b * BLOCK, BLOCK.min(self.x.ncols() - b * BLOCK)))
+    }
+
+    /// Runs `work` on every block; gets the place of the block and its samples.
     fn in_blocks<T: Send>(&self, request: &Request, work: impl Fn(usize, Mat<f64>) -> T + Sync) -> Vec<T> {
-        let starts: Vec<usize> = (0..self.x.ncols()).step_by(BLOCK).collect();
-        let run = |(b, &start): (usize, &usize)| {
-            let block = self.x.subcols(start, BLOCK.min(self.x.ncols() - start));
-            work(b, request.prep.apply(block))
+        let places = 0..self.x.ncols().div_ceil(BLOCK);
+        places.into_par_iter().map(|b| work(b, self.block(request, b))).collect()
+    }
+
+    /// The same where sums are too large to hold one for every block: `work` adds one block after the other to a copy of
+    /// `empty`, so many of them, and then begins another.
+    fn in_strips<T: Clone + Send + Sync>(
+        &self,
+        request: &Request,
+        blocks: usize,
+        empty: T,
+        work: impl Fn(&mut T, usize, Mat<f64>) + Sync,
+    ) -> Vec<T> {
+        let places: Vec<usize> = (0..self.x.ncols().div_ceil(BLOCK)).collect();
+        let run = |strip: &[usize]| {
+            let mut sums = empty.clone();
+            strip.iter().for_each(|&b| work(&mut sums, b, self.block(request, b)));
+            sums
         };
-        starts.par_iter().enumerate().map(run).collect()
+        places.par_chunks(blocks).map(run).collect()
     }
 
     fn labels(&self) -> Result<Vec<String>> {
@@ -166,7 +185,7 @@ impl Partition<'_> {
                 let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
                 if !mine.is_empty() {
                     let centred = centred(select_columns(x.as_ref(), &mine), centres.subcols(c, 1));
-                    add_lower_outer(sum.as_mut(), centred.as_ref());
+                    add_lower_outer(sum.as_mut(), 1.0, centred.as_ref());
                 }
             }
             packed(sum.as_ref())
@@ -179,29 +198,17 @@ impl Partition<'_> {
         let targets = self.targets(request, memo)?.to_vec();
         let n_classes = request.classes.len();
         let known = &memo.violated;
-        let blocks = self.in_blocks(request, |b, x| {
+        let strips = self.in_strips(request, strip::blocks(ask), Strip::new(ask), |strip, b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let pulled = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, known.get(b)));
-            let sums = pulled.as_ref().filter(|_| ask.sums != SvmSums::None);
-            let by_class = ask.sums == SvmSums::CodesByClass;
-            let sums = sums.map(|pulled| code_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
-            let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
-            Block { svm: SvmBlock::new(ask, features(&x, w.as_ref(), ask.lift.as_ref()), &targets), sums, violated }
-        });
-        let (mut parts, mut violated) = (Vec::with_capacity(blocks.len()), Vec::new());
-        for block in blocks {
-            for (p, &class) in ask.pending.iter().enumerate() {
-                stats.add(format!("loss.{class}"), Mat::from_fn(1, 1, |_, _| block.svm.losses[p]));
-                stats.add(format!("gradient.{class}"), block.svm.gradients.subcols(p, 1).to_owned());
+            if let Some(pulled) = pulled.as_ref().filter(|_| ask.sums != SvmSums::None) {
+                let by_class = ask.sums == SvmSums::CodesByClass;
+                strip.add_sums(code_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
             }
-            block.sums.into_iter().flatten().for_each(|(name, sum)| stats.add(name, sum));
-            violated.extend(block.violated);
-            parts.push(block.svm);
-        }
-        for (&class, hessian) in ask.pending.iter().zip(hessians(&parts, ask.pending.len())) {
-            stats.add(format!("hessian.{class}"), hessian);
-        }
-        memo.violated = violated;
+            let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
+            strip.add_block(features(&x, w.as_ref(), ask.lift.as_ref()).as_ref(), &targets, violated);
+        });
+        memo.violated = strips.into_iter().flat_map(|strip| strip.finish(stats)).collect();
         Ok(())
     }
 
@@ -251,76 +258,6 @@ impl Partition<'_> {
         }
         Ok(())
     }
-}
-
-/// What one block gives to an SVM round.
-struct Block {
-    svm: SvmBlock,
-    sums: Option<NamedParts>,
-    violated: Option<Violated>,
-}
-
-/// Features with the constant 1, and for every pending class the violated margins.
-struct SvmBlock {
-    features: Mat<f64>,
-    losses: Vec<f64>,
-    gradients: Mat<f64>,
-    active: Vec<Vec<usize>>,
-}
-
-impl SvmBlock {
-    fn new(ask: &SvmAsk, features: Mat<f64>, targets: &[usize]) -> Self {
-        let outputs = mul(ask.weights.transpose(), features.as_ref());
-        let (mut losses, mut active) = (Vec::new(), Vec::new());
-        let mut excess = Mat::zeros(targets.len(), ask.pending.len());
-        for (p, &class) in ask.pending.iter().enumerate() {
-            let (mut loss, mut violated) = (0.0, Vec::new());
-            for (i, &target) in targets.iter().enumerate() {
-                let t = sign(target, class);
-                let slack = 1.0 - t * outputs[(p, i)];
-                if slack > 0.0 {
-                    loss += slack * slack;
-                    excess[(i, p)] = -t * slack;
-                    violated.push(i);
-                }
-            }
-            losses.push(loss);
-            active.push(violated);
-        }
-        let gradients = mul(features.as_ref(), excess.as_ref());
-        SvmBlock { features, losses, gradients, active }
-    }
-}
-
-/// Packed sums of `f f^T` over the violated margins of every pending class. Where most are violated, the others are taken
-/// away from the sum over all.
-fn hessians(blocks: &[SvmBlock], n_pending: usize) -> Vec<Mat<f64>> {
-    let dim = blocks.first().map_or(0, |block| block.features.nrows());
-    let n: usize = blocks.iter().map(|block| block.features.ncols()).sum();
-    let is_crowd = |p: usize| 2 * blocks.iter().map(|block| block.active[p].len()).sum::<usize>() > n;
-    let mut all = Mat::zeros(dim, dim);
-    if (0..n_pending).any(is_crowd) {
-        blocks.iter().for_each(|block| add_lower_outer(all.as_mut(), block.features.as_ref()));
-    }
-    let of_class = |p: usize| {
-        let mut sum = Mat::zeros(dim, dim);
-        let crowd = is_crowd(p);
-        for block in blocks {
-            let active = &block.active[p];
-            let chosen = if crowd { others(active, block.features.ncols()) } else { active.clone() };
-            if !chosen.is_empty() {
-                add_lower_outer(sum.as_mut(), select_columns(block.features.as_ref(), &chosen).as_ref());
-            }
-        }
-        packed(if crowd { &all - &sum } else { sum }.as_ref())
-    };
-    (0..n_pending).into_par_iter().map(of_class).collect()
-}
-
-/// The places that are not among the sorted `active`.
-fn others(active: &[usize], n: usize) -> Vec<usize> {
-    let mut next = active.iter().copied().peekable();
-    (0..n).filter(|i| next.next_if_eq(i).is_none()).collect()
 }
 
 /// `(x, w, 1)`, or `(lift (x, w), 1)`.
@@ -380,6 +317,6 @@ fn centred(mut x: Mat<f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
 /// Packed sum of `(x - centre)(x - centre)^T`.
 fn scatter(x: MatRef<'_, f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
-    add_lower_outer(sum.as_mut(), centred(x.to_owned(), centre).as_ref());
+    add_lower_outer(sum.as_mut(), 1.0, centred(x.to_owned(), centre).as_ref());
     packed(sum.as_ref())
 }

@@ -21,6 +21,7 @@ mod request;
 mod rounds;
 mod sparse;
 mod stats;
+mod strip;
 mod trainer;
 
 pub use answer::{Memo, Partition};

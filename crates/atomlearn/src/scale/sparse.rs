@@ -176,7 +176,7 @@ impl SparseCodes {
     pub(super) fn sums(&self, x: MatRef<'_, f64>, targets: &[usize], n_classes: usize) -> NamedParts {
         let z = self.z.as_ref();
         let mut second = Mat::zeros(z.nrows(), z.nrows());
-        add_lower_outer(second.as_mut(), z);
+        add_lower_outer(second.as_mut(), 1.0, z);
         let mut by_class = Mat::zeros(z.nrows(), n_classes);
         for (column, &target) in z.col_iter().zip(targets) {
             by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
