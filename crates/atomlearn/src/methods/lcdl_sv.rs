@@ -23,7 +23,7 @@ mod refit;
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::export::{Graph, Value};
 use crate::graph::{Affinity, AtomGraph};
-use crate::linalg::{Spd, column_norms, gram, inner, mul, norm1, outer_gram, qr, relative_change, upper_mul};
+use crate::linalg::{Spd, column_norms, gram, inner, mul, mul_add, norm1, outer_gram, qr, relative_change, upper_mul};
 use crate::method::{best_class, sizes_row};
 use crate::params::{AtomCount, Domain, params};
 use crate::score::RidgeResiduals;
@@ -235,16 +235,18 @@ impl LcdlSv {
             let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
             let system = CodeSystem { atom_gram, graph: &graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
             let (basis, rest) = self.code_basis(&d, &space, kernel, system, &mut ridge, watch)?;
-            let (q, codes, laplacian) = self.codes(&space, basis, &samples, &svm, &scores, &targets)?;
+            let pull = self.pull(&space, &basis, &svm)?;
+            let CodeBasis { q, map, laplacian, .. } = basis;
+            let (codes, before) = self.codes(map, pull, &samples, &svm.bias, &scores, &targets);
 
             let step = least_squares(&samples, q, codes, "LCDL-SV dictionary step", watch)?;
             let codes = self.constrain(step);
             let next = codes.dictionary.dictionary();
             let change = relative_change(next.as_ref(), d.as_ref());
+            (svm, scores) = self.classifiers(&codes, &targets, &svm, before, &mut memory)?;
             (d, space) = (next, codes.dictionary);
             kernel = rest.filter(|rest| rest.completes(&space));
 
-            (svm, scores) = self.classifiers(&codes.q, &codes.y, &targets, &svm, &mut memory)?;
             let terms = [
                 ("reconstruction", codes.residual),
                 ("graph", self.graph_term(&graph, laplacian.as_ref(), &codes.q, &codes.gram, ridge.unwrap_or(0.0))),
@@ -311,27 +313,28 @@ impl LcdlSv {
         Spd::with_jitter(a, stage, watch)
     }
 
-    /// The basis of the codes, and the codes in it: `Y = Y0 + a G W`, see [`crate::coding::margin`]; `scores` are
-    /// `U^T z` of the previous codes.
+    /// The codes in their basis, `Y = Y0 + a G W`, see [`crate::coding::margin`]; `scores` are `U^T z` of the previous
+    /// codes. With a pull also the classifiers in that basis and their scores of the new codes.
     fn codes(
         &self,
-        space: &Subspace,
-        basis: CodeBasis,
+        map: Mat<f64>,
+        pull: Option<Pull>,
         samples: &Samples<'_>,
-        svm: &Svm,
+        bias: &[f64],
         scores: &Mat<f64>,
         targets: &[usize],
-    ) -> Result<(Mat<f64>, MappedCodes, Option<Mat<f64>>)> {
-        let pull = self.pull(space, &basis, svm)?;
-        let mut codes = MappedCodes::new(basis.map, samples);
-        if let Some(Pull { u, g, coupling }) = pull {
-            let strength = self.strength();
-            let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets };
-            let base = mul(u.transpose(), codes.y.as_ref());
-            let w = margins.weights(base.as_ref(), scores.as_ref(), self.active_set);
-            codes.pull(Scale(strength) * g, w);
-        }
-        Ok((basis.q, codes, basis.laplacian))
+    ) -> (MappedCodes, Option<Before>) {
+        let mut codes = MappedCodes::new(map, samples);
+        let Some(Pull { u, g, coupling }) = pull else {
+            return (codes, None);
+        };
+        let strength = self.strength();
+        let margins = Margins { coupling: coupling.as_ref(), bias, strength, targets };
+        let mut moved = mul(u.transpose(), codes.y.as_ref());
+        let w = margins.weights(moved.as_ref(), scores.as_ref(), self.active_set);
+        mul_add(moved.as_mut(), strength, coupling.as_ref(), w.as_ref());
+        codes.pull(Scale(strength) * g, w);
+        (codes, Some(Before { weights: u, scores: moved }))
     }
 
     /// `a`, the strength of the pull.
@@ -365,12 +368,12 @@ impl LcdlSv {
 
     /// Rescales atoms by `atom_norm`, and code rows by the inverse, so that `D Z` stays.
     fn constrain(&self, step: LeastSquares) -> Codes {
-        let LeastSquares { dictionary, codes: y, code_gram: gram, residual } = step;
+        let LeastSquares { dictionary, codes: y, code_gram: gram, residual, cut } = step;
         match self.rescale(&dictionary) {
-            None => Codes { q: dictionary.q.clone(), y, gram, residual, dictionary },
+            None => Codes { q: dictionary.q.clone(), y, gram, residual, dictionary, as_coded: !cut },
             Some(Rescaled { code_q, code_r, dictionary }) => {
                 let y = mul(code_r.as_ref(), y.as_ref());
-                Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary }
+                Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary, as_coded: false }
             }
         }
     }
@@ -400,26 +403,30 @@ impl LcdlSv {
     /// The SVM on the codes `Z = q y`, and its `U^T z`. Warm starts stay in the span of the codes by construction.
     fn classifiers(
         &self,
-        q: &Mat<f64>,
-        y: &Mat<f64>,
+        codes: &Codes,
         targets: &[usize],
         last: &Svm,
+        before: Option<Before>,
         memory: &mut svm::Memory,
     ) -> Result<(Svm, Mat<f64>)> {
-        let (n_classes, tau) = (last.bias.len(), 1.0 / self.theta);
-        let in_span = match self.svm_solver {
-            Solver::Newton => {
-                let start = Svm { weights: mul(q.transpose(), last.weights.as_ref()), bias: last.bias.clone() };
-                svm::one_vs_rest_in(memory, y.as_ref(), targets, n_classes, tau, Some(&start))?
-            }
-            Solver::Lbfgs => {
-                // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
-                let full = svm::lbfgs::one_vs_rest(mul(q.as_ref(), y.as_ref()).as_ref(), targets, n_classes, tau);
-                Svm { weights: mul(q.transpose(), full.weights.as_ref()), bias: full.bias }
-            }
-        };
-        let scores = mul(in_span.weights.transpose(), y.as_ref());
-        Ok((Svm { weights: mul(q.as_ref(), in_span.weights.as_ref()), bias: in_span.bias }, scores))
+        let (q, y, n_classes, tau) = (&codes.q, &codes.y, last.bias.len(), 1.0 / self.theta);
+        if self.svm_solver == Solver::Lbfgs {
+            // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
+            let svm = svm::lbfgs::one_vs_rest(mul(q.as_ref(), y.as_ref()).as_ref(), targets, n_classes, tau);
+            let in_span = mul(q.transpose(), svm.weights.as_ref());
+            let svm = Svm { weights: mul(q.as_ref(), in_span.as_ref()), bias: svm.bias };
+            return Ok((svm, mul(in_span.transpose(), y.as_ref())));
+        }
+        let Before { weights, scores } = before.filter(|_| codes.as_coded).unwrap_or_else(|| {
+            let weights = mul(q.transpose(), last.weights.as_ref());
+            Before { scores: mul(weights.transpose(), y.as_ref()), weights }
+        });
+        let start = Svm { weights, bias: last.bias.clone() };
+        let start = svm::Start { outputs: with_bias(&scores, &start), svm: &start };
+        let svm::Trained { svm, outputs } =
+            svm::one_vs_rest_in(memory, y.as_ref(), targets, n_classes, tau, Some(start))?;
+        let scores = Mat::from_fn(n_classes, y.ncols(), |c, i| outputs[(c, i)] - svm.bias[c]);
+        Ok((Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias }, scores))
     }
 
     /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`; `laplacian` is `q^T L q`, where it is at hand.
@@ -488,6 +495,14 @@ struct Codes {
     gram: Mat<f64>,
     residual: f64,
     dictionary: Subspace,
+    /// Neither coordinates nor values have changed since the code step.
+    as_coded: bool,
+}
+
+/// The last classifiers in the coordinates of new codes, and their `U^T z`.
+struct Before {
+    weights: Mat<f64>,
+    scores: Mat<f64>,
 }
 
 /// The classifiers in the coordinates of the codes: `U`, `G = A^-1 U` and `M = U^T G`.

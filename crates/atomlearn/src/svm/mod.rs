@@ -15,7 +15,7 @@ mod crowd;
 pub mod lbfgs;
 mod newton;
 
-pub use newton::{Memory, one_vs_rest, one_vs_rest_in};
+pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
 
 use crate::linalg::mul;
 use faer::{Mat, MatRef};

@@ -33,7 +33,8 @@ pub fn one_vs_rest(
     tau: f64,
     start: Option<&Svm>,
 ) -> Result<Svm> {
-    one_vs_rest_in(&mut Memory::default(), z, targets, n_classes, tau, start)
+    let start = start.map(|svm| Start { svm, outputs: svm.scores(z) });
+    Ok(one_vs_rest_in(&mut Memory::default(), z, targets, n_classes, tau, start)?.svm)
 }
 
 /// What trainings on as many samples, one after the other, can use again.
@@ -47,6 +48,22 @@ impl Default for Memory {
     }
 }
 
+/// Where training begins.
+pub struct Start<'a> {
+    /// Any classifiers.
+    pub svm: &'a Svm,
+    /// What they give for the samples, classes x samples.
+    pub outputs: Mat<f64>,
+}
+
+/// Classifiers and what they give for their training samples, classes x samples.
+pub struct Trained {
+    /// The classifiers.
+    pub svm: Svm,
+    /// `U^T z + b`.
+    pub outputs: Mat<f64>,
+}
+
 /// [`one_vs_rest`] in memory at hand: fresh memory for a large Gram matrix costs a good part of its arithmetic.
 pub fn one_vs_rest_in(
     memory: &mut Memory,
@@ -54,20 +71,19 @@ pub fn one_vs_rest_in(
     targets: &[usize],
     n_classes: usize,
     tau: f64,
-    start: Option<&Svm>,
-) -> Result<Svm> {
+    start: Option<Start<'_>>,
+) -> Result<Trained> {
     let mut shared = Shared::new(memory, z, tau);
     let near;
-    let start = match start.filter(|start| start.weights.norm_max() > 0.0) {
+    let Start { svm: start, outputs } = match start.filter(|start| start.svm.weights.norm_max() > 0.0) {
         Some(start) => start,
         None => {
             near = approach(z, targets, n_classes, tau);
-            &near
+            Start { svm: &near, outputs: near.scores(z) }
         }
     };
-    let outputs = start.scores(z);
     shared.prepare_for_crowds(outputs.as_ref(), targets)?;
-    let solved: Vec<Solved> = (0..n_classes)
+    let solved: Vec<Point> = (0..n_classes)
         .into_par_iter()
         .map(|c| {
             let t: Vec<f64> = targets.iter().map(|&target| sign(target, c)).collect();
@@ -90,7 +106,8 @@ pub fn one_vs_rest_in(
             weights[(k, c)] += class.start_share * start.weights[(k, c)];
         }
     }
-    Ok(Svm { weights, bias: solved.into_iter().map(|class| class.bias).collect() })
+    let outputs = Mat::from_fn(n_classes, z.ncols(), |c, i| solved[c].outputs[i]);
+    Ok(Trained { svm: Svm { weights, bias: solved.into_iter().map(|class| class.bias).collect() }, outputs })
 }
 
 /// What all classes have in common.
@@ -109,12 +126,6 @@ struct Shared<'a> {
 struct Base {
     active: Vec<usize>,
     factor: Spd,
-}
-
-struct Solved {
-    alpha: Vec<f64>,
-    start_share: f64,
-    bias: f64,
 }
 
 /// A point of one class's problem: `u = start_share u0 + Z alpha`.
@@ -166,7 +177,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn solve(&self, class: usize, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Solved> {
+    fn solve(&self, class: usize, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Point> {
         let n = t.len();
         let mut point = Point { alpha: vec![0.0; n], start_share: 1.0, bias, outputs, norm };
         let mut previous: Option<Vec<usize>> = None;
@@ -174,7 +185,7 @@ impl<'a> Shared<'a> {
         for _ in 0..MAX_STEPS {
             let active: Vec<usize> = (0..n).filter(|&i| t[i] * point.outputs[i] < 1.0).collect();
             if previous.as_ref() == Some(&active) {
-                return Ok(Solved { alpha: point.alpha, start_share: point.start_share, bias: point.bias });
+                return Ok(point);
             }
             let target = match self.target_of_crowd(class, &active, t) {
                 Some(target) => target,
@@ -376,10 +387,10 @@ fn others(active: &[usize], n: usize) -> Vec<usize> {
 /// The lower triangle of `g[rows, rows]`.
 fn lower_part(g: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
     let mut part = Mat::zeros(rows.len(), rows.len());
-    for (q, &j) in rows.iter().enumerate() {
-        let source = g.col(j);
-        for (p, &i) in rows.iter().enumerate().skip(q) {
-            part[(p, q)] = source[i];
+    for (q, (&j, target)) in rows.iter().zip(part.col_iter_mut()).enumerate() {
+        let source = column(g.as_ref(), j);
+        if let Some(target) = target.try_as_col_major_mut() {
+            target.as_slice_mut()[q..].iter_mut().zip(&rows[q..]).for_each(|(v, &i)| *v = source[i]);
         }
     }
     part

@@ -79,6 +79,8 @@ pub struct LeastSquares {
     pub code_gram: Mat<f64>,
     /// `|X - E Y|^2`.
     pub residual: f64,
+    /// Codes had to be cut, so that their coordinates are not those they came in.
+    pub cut: bool,
 }
 
 /// [`least_squares`] from sums over the samples.
@@ -203,11 +205,12 @@ pub fn least_squares(
     let code_gram = outer_gram(codes.y.as_ref());
     let Ok(factor) = Spd::new(code_gram.clone(), stage) else {
         let kept = kept_directions(&code_gram, stage, watch)?;
-        return least_squares(samples, mul(q.as_ref(), kept.as_ref()), codes.cut(kept.as_ref()), stage, watch);
+        let left = least_squares(samples, mul(q.as_ref(), kept.as_ref()), codes.cut(kept.as_ref()), stage, watch)?;
+        return Ok(LeastSquares { cut: true, ..left });
     };
     let cross = codes.times_samples(samples);
     let (e_t, residual) = best_fit(&factor, &cross, samples.x.squared_norm_l2());
-    Ok(LeastSquares { dictionary: Subspace { e_t, q }, codes: codes.y, code_gram, residual })
+    Ok(LeastSquares { dictionary: Subspace { e_t, q }, codes: codes.y, code_gram, residual, cut: false })
 }
 
 /// The same from `Y Y^T`, `Y X^T` and `|X|^2`.
