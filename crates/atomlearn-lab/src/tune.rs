@@ -92,6 +92,9 @@ pub struct UnitRecord {
     pub correct: Vec<Option<usize>>,
     /// Why points failed.
     pub failures: Vec<String>,
+    /// What was done in training that nobody asked for, each once.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Wall time of the unit.
     pub seconds: f64,
 }
@@ -146,7 +149,7 @@ impl Tuning<'_> {
         let records = units.par_iter().zip(&keys).zip(records).map(run).collect::<Result<Vec<_>>>()?;
         let (seconds, cpu_seconds) = clock.stop();
         let points = self.points(&units, &records);
-        Tuned::new(self, points, units.len(), (seconds, cpu_seconds))
+        Tuned::new(self, points, &records, (seconds, cpu_seconds))
     }
 
     /// What the grid has to choose from, or what is given.

@@ -78,5 +78,9 @@ pub fn terminal(tuned: &Tuned, width: u16, color: bool) -> String {
         let why = tuned.points.iter().find_map(|point| point.failed.as_deref()).unwrap_or_default();
         let _ = writeln!(text, "{} points failed, the first because: {why}", tuned.failed);
     }
+    if tuned.warned > 0 {
+        let _ = writeln!(text, "{} of {} trainings warned, for example:", tuned.warned, tuned.trainings);
+        tuned.warnings.iter().for_each(|warning| drop(writeln!(text, "  {warning}")));
+    }
     text
 }

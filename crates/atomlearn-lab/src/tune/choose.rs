@@ -1,6 +1,6 @@
 //! From counts to a choice.
 
-use super::{Protocol, Tuning};
+use super::{Protocol, Tuning, UnitRecord};
 use crate::data::DataInfo;
 use crate::grid::{Axis, ITERATIONS, PREP, places};
 use crate::provenance::Provenance;
@@ -109,6 +109,10 @@ pub struct Tuned {
     pub failed: usize,
     /// Trainings that served all points.
     pub trainings: usize,
+    /// How many of them warned.
+    pub warned: usize,
+    /// Some of what they said.
+    pub warnings: Vec<String>,
     /// Wall time.
     pub seconds: f64,
     /// CPU time, all threads.
@@ -121,7 +125,7 @@ impl Tuned {
     pub(super) fn new(
         tuning: &Tuning<'_>,
         mut points: Vec<Point>,
-        trainings: usize,
+        records: &[UnitRecord],
         (seconds, cpu_seconds): (f64, f64),
     ) -> Result<Self> {
         let grid = &tuning.spec.grid;
@@ -170,7 +174,9 @@ impl Tuned {
             grid: grid.axes().into_iter().cloned().collect(),
             failed: points.len() - usable().count(),
             points,
-            trainings,
+            trainings: records.len(),
+            warned: records.iter().filter(|record| !record.warnings.is_empty()).count(),
+            warnings: some_warnings(records),
             seconds,
             cpu_seconds,
             provenance: Provenance::now(),
@@ -204,6 +210,18 @@ impl Tuned {
         let best = self.best();
         best.std.map_or(0.0, |std| std / (best.accuracy.len() as f64).sqrt())
     }
+}
+
+/// A few different warnings. Many are alike but for their numbers, so what counts as different is their first words.
+fn some_warnings(records: &[UnitRecord]) -> Vec<String> {
+    let first_words = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_string();
+    let mut some: Vec<String> = Vec::new();
+    for warning in records.iter().flat_map(|record| &record.warnings) {
+        if !some.iter().any(|known| first_words(known) == first_words(warning)) {
+            some.push(warning.clone());
+        }
+    }
+    some
 }
 
 /// How far a point is from the defaults, in places along its axes; an axis without the default counts nothing.

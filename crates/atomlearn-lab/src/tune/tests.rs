@@ -182,3 +182,18 @@ fn bad_records_are_refused() {
         assert!(read(&file).unwrap_err().to_string().contains(why));
     }
 }
+
+#[test]
+fn warnings_of_trainings_are_told() {
+    // More atoms than the few dimensions and the graph can tell apart.
+    let spec = spec("lcdl-sv", &[axis("lambda1", json!([1e-4, 1e-2])), axis("max_iter", json!([2]))], &["lambda2"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("units.jsonl");
+    let tuned = run("lcdl-sv", &spec, &[], Some(&file), &()).unwrap();
+    assert!((1..=tuned.trainings).contains(&tuned.warned));
+    assert!(tuned.warnings.iter().any(|warning| warning.contains("laplacian_ridge")), "{:?}", tuned.warnings);
+    let text = crate::tune_table::terminal(&tuned, 100, false);
+    assert!(text.contains(&format!("{} of {} trainings warned", tuned.warned, tuned.trainings)));
+    let resumed = run("lcdl-sv", &spec, &read(&file).unwrap(), None, &()).unwrap();
+    assert_eq!((resumed.warned, resumed.warnings.len()), (tuned.warned, tuned.warnings.len()));
+}

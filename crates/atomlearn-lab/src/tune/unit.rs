@@ -27,6 +27,7 @@ impl Tuning<'_> {
             seen: vec![None; unit.iterations.len()],
             iterations: &unit.iterations,
             failures: Vec::new(),
+            warnings: Vec::new(),
             last: 0,
             stop,
             stopped: false,
@@ -44,6 +45,7 @@ impl Tuning<'_> {
             samples: fold.truth.len(),
             correct,
             failures: path.failures,
+            warnings: path.warnings,
             seconds: clock.stop().0,
         })
     }
@@ -65,6 +67,7 @@ struct Path<'a> {
     /// Counts for each of `iterations`, once known.
     seen: Vec<Option<Counts>>,
     failures: Vec<String>,
+    warnings: Vec<String>,
     /// Iterations done.
     last: u64,
     stop: &'a dyn Fn() -> bool,
@@ -181,5 +184,11 @@ impl Observer for Path<'_> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn warn(&mut self, warning: &str) {
+        if !self.warnings.iter().any(|known| known == warning) {
+            self.warnings.push(warning.to_string());
+        }
     }
 }
