@@ -34,7 +34,7 @@ fn every_fall_back_is_told() {
     let point = one_point_per_class();
     let with_zeros = two_classes(5, 4, |class, j, i| if j < 3 { 0.0 } else { (class * 3 + i * j) as f64 % 5.0 });
     let with_constants = two_classes(5, 4, |class, j, i| if i == 0 { 2.0 } else { (class * 3 + i * j) as f64 % 5.0 });
-    let cases: [(&str, Value, &str, &Dataset, &str); 8] = [
+    let cases: [(&str, Value, &str, &Dataset, &str); 11] = [
         ("dpl", json!({"gamma": 0.0, "lambda": 0.0}), "unit", &point, "added to its diagonal"),
         ("ridge", json!({}), "pca:4", &point, "instead of 4 directions"),
         ("ridge", json!({}), "unit", &with_zeros, "stay zero"),
@@ -43,6 +43,9 @@ fn every_fall_back_is_told() {
         ("lcdl-sv", json!({"atoms_per_class": 5}), "unit", &point, "fewer atoms than asked for"),
         ("ksvd", json!({"atoms_per_class": 5}), "unit", &with_zeros, "fewer atoms than asked for"),
         ("dadl", json!({"knn": 50}), "unit", &blobs, "neighbours"),
+        ("lcdl-sv", json!({"eta1": 100.0}), "unit", &blobs, "the SVM is refitted"),
+        ("fddl", json!({"lambda1": 10.0}), "unit", &blobs, "the others had died"),
+        ("dksvd", json!({"beta": 1e24}), "unit", &blobs, "ended in the labels alone"),
     ];
     let mut missing = Vec::new();
     for (method, params, prep, train, word) in cases {
