@@ -53,7 +53,7 @@ pub(super) fn check_memory(path: &Path, bytes: u64, what: &str) -> Result<()> {
 }
 
 /// Number of elements of a stored array, refused where it overflows or does not fit into memory as `f64`.
-pub(super) fn check_dense(path: &Path, name: &str, shape: &[usize]) -> Result<usize> {
+pub(crate) fn check_dense(path: &Path, name: &str, shape: &[usize]) -> Result<usize> {
     let count = product(shape)
         .filter(|&count| count <= usize::MAX / 8)
         .ok_or_else(|| Error::format(path, format!("{name} declares an impossible size, {}", shape_text(shape))))?;

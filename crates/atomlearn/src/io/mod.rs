@@ -9,7 +9,7 @@ mod digits;
 mod images;
 mod labels;
 mod libsvm;
-mod limits;
+pub(crate) mod limits;
 mod mat5;
 mod mat73;
 mod npy;

@@ -2,13 +2,14 @@
 
 use super::{array::Array, labels, limits, npy::Header};
 use crate::{Error, Result};
-use faer::Mat;
+use faer::MatMut;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Values read at a time.
 const CHUNK: usize = 1 << 17;
+const CHANGED: &str = "the file changed while it was being read";
 
 /// A stored array, one sample or label per row; only its header has been read.
 #[derive(Clone, Debug)]
@@ -62,12 +63,14 @@ impl NpyRows {
         self.width
     }
 
-    /// Rows `start..start + count` as samples, features x samples.
-    pub fn samples(&self, start: usize, count: usize) -> Result<Mat<f64>> {
-        limits::check_dense(&self.path, "the rows", &[count, self.width])?;
-        let mut samples = Mat::zeros(self.width, count);
+    /// The rows from `start` on as samples, features x samples, as many as `samples` has columns.
+    pub fn read_samples(&self, start: usize, mut samples: MatMut<'_, f64>) -> Result<()> {
+        if samples.nrows() != self.width {
+            return Err(Error::format(&self.path, CHANGED));
+        }
         // A little at a time: large buffers that come and go cost more than the reading itself.
         let step = (CHUNK / self.width).max(1);
+        let count = samples.ncols();
         for from in (0..count).step_by(step) {
             let rows = step.min(count - from);
             let array = self.read(start + from, rows)?;
@@ -75,11 +78,12 @@ impl NpyRows {
                 return Err(Error::format(&self.path, "the array holds text, not numbers"));
             }
             let values = array.numbers();
-            for (column, row) in samples.subcols_mut(from, rows).col_iter_mut().zip(values.chunks_exact(self.width)) {
+            let part = samples.as_mut().subcols_mut(from, rows);
+            for (column, row) in part.col_iter_mut().zip(values.chunks_exact(self.width)) {
                 column.iter_mut().zip(row).for_each(|(target, value)| *target = *value);
             }
         }
-        Ok(samples)
+        Ok(())
     }
 
     /// Rows `start..start + count` as labels.
@@ -92,7 +96,7 @@ impl NpyRows {
         let (header, _) = header(&self.path)?;
         let same = header.shape.first() == Some(&self.n_rows) && header.shape.get(1).unwrap_or(&1) == &self.width;
         if !same || start.checked_add(count).is_none_or(|end| end > self.n_rows) {
-            return Err(Error::format(&self.path, "the file changed while it was being read"));
+            return Err(Error::format(&self.path, CHANGED));
         }
         limits::check_dense(&self.path, "the rows", &[count, self.width])?;
         let row = header.element_size(&self.path, "the array")? * self.width;

@@ -9,7 +9,7 @@ use super::newton::packed;
 use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
 use super::sparse::{SparseChain, SparseCodes};
 use super::stats::{Merger, PartialStats};
-use super::strip::{self, Strip};
+use super::strip::{self, Features, Strip};
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
 use crate::method::best_class;
@@ -206,7 +206,12 @@ impl Partition<'_> {
                 strip.add_sums(code_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
             }
             let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
-            strip.add_block(features(&x, w.as_ref(), ask.lift.as_ref()).as_ref(), &targets, violated);
+            let lifted = ask.lift.as_ref().map(|lift| Features::lifted(lift, x.as_ref(), w.as_ref()));
+            let features = match &lifted {
+                Some(lifted) => Features::new(lifted.as_ref(), None),
+                None => Features::new(x.as_ref(), w.as_ref()),
+            };
+            strip.add_block(&features, &targets, violated);
         });
         memo.violated = strips.into_iter().flat_map(|strip| strip.finish(stats)).collect();
         Ok(())
@@ -220,15 +225,15 @@ impl Partition<'_> {
         stats: &mut PartialStats,
     ) -> Result<()> {
         let targets = self.targets(request, memo)?.to_vec();
-        let right = |map: &Mat<f64>, features: &Mat<f64>, targets: &[usize]| {
-            let best = best_class(mul(map.as_ref(), features.as_ref()).as_ref());
+        let right = |map: &Mat<f64>, features: &Features<'_>, targets: &[usize]| {
+            let best = best_class(features.scores(&map.transpose().to_owned()).as_ref());
             best.iter().zip(targets).filter(|(found, target)| found == target).count() as f64
         };
         let counts = self.in_blocks(request, |b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let w = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, memo.violated.get(b)).w);
-            let (stacked, plain) = (features(&x, w.as_ref(), None), features(&x, None, None));
-            [right(&ask.fitted, &stacked, &targets), right(&ask.test, &plain, &targets)]
+            let (fitted, test) = (Features::new(x.as_ref(), w.as_ref()), Features::new(x.as_ref(), None));
+            [right(&ask.fitted, &fitted, &targets), right(&ask.test, &test, &targets)]
         });
         counts.into_iter().for_each(|right| stats.add("right", Mat::from_fn(1, 2, |_, j| right[j])));
         Ok(())
@@ -258,27 +263,6 @@ impl Partition<'_> {
         }
         Ok(())
     }
-}
-
-/// `(x, w, 1)`, or `(lift (x, w), 1)`.
-fn features(x: &Mat<f64>, w: Option<&Mat<f64>>, lift: Option<&Mat<f64>>) -> Mat<f64> {
-    let (m, n) = x.shape();
-    let pulls = w.map_or(0, Mat::nrows);
-    let dim = lift.map_or(m + pulls, Mat::nrows);
-    let mut all = Mat::zeros(dim + 1, n);
-    match lift {
-        None => {
-            all.subrows_mut(0, m).copy_from(x);
-            w.iter().for_each(|w| all.subrows_mut(m, pulls).copy_from(w));
-        }
-        Some(lift) => {
-            let mut lifted = mul(lift.subcols(0, m), x.as_ref());
-            w.iter().for_each(|w| lifted += mul(lift.subcols(m, pulls), w.as_ref()));
-            all.subrows_mut(0, dim).copy_from(&lifted);
-        }
-    }
-    all.row_mut(dim).iter_mut().for_each(|one| *one = 1.0);
-    all
 }
 
 /// `w x^T`, all together or for every class, `w w^T` and the sum of `w` by class.

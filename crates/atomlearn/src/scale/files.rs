@@ -144,11 +144,20 @@ impl Piece {
 
     /// The samples, features x samples; all of them, whatever `is_train` says.
     pub fn samples(&self) -> Result<Mat<f64>> {
-        let read = |span: &Span| match span.rows {
-            Some((start, count)) => NpyRows::open(&span.file)?.samples(start, count),
-            None => Ok(io::read(&span.file, &span.options())?.x),
+        let Some(rows) = self.spans.iter().map(|span| span.rows).collect::<Option<Vec<_>>>() else {
+            let read = |span: &Span| Ok(io::read(&span.file, &span.options())?.x);
+            return Ok(joined(self.spans.iter().map(read).collect::<Result<_>>()?));
         };
-        Ok(joined(self.spans.iter().map(read).collect::<Result<_>>()?))
+        let files: Vec<NpyRows> = self.spans.iter().map(|span| NpyRows::open(&span.file)).collect::<Result<_>>()?;
+        let (width, total) = (files[0].width(), rows.iter().map(|(_, count)| count).sum());
+        io::limits::check_dense(&self.spans[0].file, "the partition", &[total, width])?;
+        let mut samples = Mat::zeros(width, total);
+        let mut next = 0;
+        for (file, (start, count)) in files.iter().zip(rows) {
+            file.read_samples(start, samples.subcols_mut(next, count))?;
+            next += count;
+        }
+        Ok(samples)
     }
 
     fn labels(&self) -> Result<Vec<String>> {

@@ -9,7 +9,7 @@ use super::moments::NamedParts;
 use super::newton::packed;
 use super::request::SvmAsk;
 use super::stats::PartialStats;
-use crate::linalg::{add_lower_outer, mul, select_columns};
+use crate::linalg::{add_lower_outer, mul, mul_add};
 use crate::svm::sign;
 use faer::{Mat, MatRef};
 
@@ -53,10 +53,10 @@ impl<'a> Strip<'a> {
         self.sums.extend(sums);
     }
 
-    /// Adds samples, given by their features with the constant 1.
-    pub(super) fn add_block(&mut self, features: MatRef<'_, f64>, targets: &[usize], violated: Option<Violated>) {
+    /// Adds samples.
+    pub(super) fn add_block(&mut self, features: &Features, targets: &[usize], violated: Option<Violated>) {
         let n = targets.len();
-        let outputs = mul(self.ask.weights.transpose(), features);
+        let outputs = features.scores(&self.ask.weights);
         let mut excess = Mat::zeros(n, self.ask.pending.len());
         let mut all: Option<Mat<f64>> = None;
         for (p, &class) in self.ask.pending.iter().enumerate() {
@@ -77,16 +77,16 @@ impl<'a> Strip<'a> {
             let hessian = &mut self.hessians[p];
             if wrong.len() > right.len() {
                 *hessian += &*all.get_or_insert_with(|| {
-                    let mut all = Mat::zeros(features.nrows(), features.nrows());
-                    add_lower_outer(all.as_mut(), 1.0, features);
+                    let mut all = Mat::zeros(features.dim(), features.dim());
+                    add_lower_outer(all.as_mut(), 1.0, features.of(&(0..n).collect::<Vec<_>>()).as_ref());
                     all
                 });
-                add_lower_outer(hessian.as_mut(), -1.0, select_columns(features, &right).as_ref());
+                add_lower_outer(hessian.as_mut(), -1.0, features.of(&right).as_ref());
             } else {
-                add_lower_outer(hessian.as_mut(), 1.0, select_columns(features, &wrong).as_ref());
+                add_lower_outer(hessian.as_mut(), 1.0, features.of(&wrong).as_ref());
             }
         }
-        self.gradients += mul(features, excess.as_ref());
+        self.gradients += features.combined(&excess);
         self.violated.extend(violated);
     }
 
@@ -99,5 +99,75 @@ impl<'a> Strip<'a> {
         }
         self.sums.into_iter().for_each(|(name, sum)| stats.add(name, sum));
         self.violated
+    }
+}
+
+/// What the SVM sees of some samples: `(x, w, 1)`, one sample a column, in pieces that are at hand.
+pub(super) struct Features<'a> {
+    pieces: [Option<MatRef<'a, f64>>; 2],
+}
+
+impl<'a> Features<'a> {
+    /// From `x` and, where there is one, the pull `w`.
+    pub(super) fn new(x: MatRef<'a, f64>, w: Option<&'a Mat<f64>>) -> Self {
+        Features { pieces: [Some(x), w.map(Mat::as_ref)] }
+    }
+
+    /// `lift (x, w)`, which takes the place of `x` and `w`.
+    pub(super) fn lifted(lift: &Mat<f64>, x: MatRef<'_, f64>, w: Option<&Mat<f64>>) -> Mat<f64> {
+        let (m, pulls) = (x.nrows(), w.map_or(0, Mat::nrows));
+        let mut lifted = mul(lift.subcols(0, m), x);
+        w.iter().for_each(|w| mul_add(lifted.as_mut(), 1.0, lift.subcols(m, pulls), w.as_ref()));
+        lifted
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = MatRef<'a, f64>> {
+        self.pieces.into_iter().flatten()
+    }
+
+    /// Their number, the constant counted.
+    fn dim(&self) -> usize {
+        self.pieces().map(|piece| piece.nrows()).sum::<usize>() + 1
+    }
+
+    /// `weights^T f`, the last row of the weights for the constant.
+    pub(super) fn scores(&self, weights: &Mat<f64>) -> Mat<f64> {
+        let n = self.pieces[0].map_or(0, |x| x.ncols());
+        let constant = weights.row(weights.nrows() - 1);
+        let mut scores = Mat::from_fn(weights.ncols(), n, |p, _| constant[p]);
+        let mut from = 0;
+        for piece in self.pieces() {
+            mul_add(scores.as_mut(), 1.0, weights.subrows(from, piece.nrows()).transpose(), piece);
+            from += piece.nrows();
+        }
+        scores
+    }
+
+    /// `sum_i f_i c_i` for every column `c` of the coefficients.
+    fn combined(&self, coefficients: &Mat<f64>) -> Mat<f64> {
+        let mut sums = Mat::zeros(self.dim(), coefficients.ncols());
+        let mut from = 0;
+        for piece in self.pieces() {
+            mul_add(sums.subrows_mut(from, piece.nrows()), 1.0, piece, coefficients.as_ref());
+            from += piece.nrows();
+        }
+        for (c, column) in coefficients.col_iter().enumerate() {
+            sums[(from, c)] = column.iter().sum();
+        }
+        sums
+    }
+
+    /// Those of some samples, constant included.
+    fn of(&self, samples: &[usize]) -> Mat<f64> {
+        let mut chosen = Mat::zeros(self.dim(), samples.len());
+        for (mut target, &i) in chosen.col_iter_mut().zip(samples) {
+            let mut from = 0;
+            for piece in self.pieces() {
+                target.as_mut().subrows_mut(from, piece.nrows()).copy_from(piece.col(i));
+                from += piece.nrows();
+            }
+            target[from] = 1.0;
+        }
+        chosen
     }
 }
