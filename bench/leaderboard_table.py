@@ -52,9 +52,11 @@ def table(columns):
 
 
 def mean_ranks(columns, names):
-    """Mean over data sets of the rank by mean accuracy; ties share."""
+    """Mean rank by mean accuracy over the data sets that all methods were run on; ties share."""
     total = {name: [] for name in names}
     for column in columns.values():
+        if len(column) < len(names):
+            continue
         means = {method: np.mean(values) for method, values in column.items()}
         for method, mean in means.items():
             better = sum(other > mean for other in means.values())
@@ -80,6 +82,11 @@ def main(folder, atomlearn):
         print("| method | " + " | ".join(seconds) + " |\n|---|" + "---:|" * len(seconds))
         for method in names:
             print(f"| {method} | " + " | ".join(f"{spent.get(method, 0):.0f}" for spent in seconds.values()) + " |")
+        whole = [str(folder / f"{name}-{kind}.jsonl") for name, column in columns.items() if len(column) == len(names)]
+        if len(whole) > 1:
+            ranked = subprocess.run([atomlearn, "rank", *whole], check=True, capture_output=True, text=True)
+            tests = ranked.stdout[ranked.stdout.index("Friedman") :].rstrip()
+            print(f"\nTests across the {len(whole)} data sets with all methods:\n\n```text\n{tests}\n```")
         print()
     baselines = {}
     for name in SETS:
@@ -90,10 +97,6 @@ def main(folder, atomlearn):
     if baselines:
         print("#### scikit-learn on the same splits\n")
         print("\n".join(table(baselines)))
-    files = [str(folder / f"{name}-kernel.jsonl") for name in SETS if (folder / f"{name}-kernel.jsonl").exists()]
-    if len(files) > 1:
-        ranked = subprocess.run([atomlearn, "rank", *files], check=True, capture_output=True, text=True)
-        print(f"\n#### Tests across data sets\n\n```text\n{ranked.stdout.rstrip()}\n```")
 
 
 if __name__ == "__main__":
