@@ -1,7 +1,7 @@
 //! Labelled samples, valid by construction.
 
 use crate::{Blocks, Error, Result};
-use faer::{Mat, MatRef};
+use faer::{ColRef, Mat, MatRef};
 use std::cmp::Ordering;
 
 /// Samples in columns, grouped by class; finite, at least two classes, at least one feature.
@@ -109,17 +109,19 @@ impl Dataset {
 
 /// Refuses NaN and infinity, naming sample and feature.
 pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
-    for j in 0..x.ncols() {
-        for i in 0..x.nrows() {
-            if !x[(i, j)].is_finite() {
-                return Err(Error::Data(format!(
-                    "sample {j}, feature {i} (counted from 0) is {}: remove or impute such values first",
-                    x[(i, j)]
-                )));
-            }
-        }
-    }
-    Ok(())
+    // A column is first looked at as a whole, which is much faster than value by value.
+    let is_finite = |column: ColRef<'_, f64>| match column.try_as_col_major() {
+        Some(column) => column.as_slice().iter().fold(true, |finite, v| finite & v.is_finite()),
+        None => column.iter().all(|v| v.is_finite()),
+    };
+    let Some(j) = x.col_iter().position(|column| !is_finite(column)) else {
+        return Ok(());
+    };
+    let i = x.col(j).iter().position(|v| !v.is_finite()).unwrap_or(0);
+    Err(Error::Data(format!(
+        "sample {j}, feature {i} (counted from 0) is {}: remove or impute such values first",
+        x[(i, j)]
+    )))
 }
 
 /// The distinct labels in class order: by value if every one is a number, else by name.

@@ -11,7 +11,7 @@ use std::any::Any;
 use std::collections::HashMap;
 
 /// Samples scored together; fixed, so that results never depend on the number of threads.
-const SCORE_BLOCK: usize = 256;
+const SCORE_BLOCK: usize = 512;
 
 /// Parameters that can learn.
 pub trait Fit: Params + Send + Sync + 'static {

@@ -107,6 +107,9 @@ impl Model {
 
     /// Scores of raw samples, classes x samples, larger = more likely.
     pub fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        if self.prep.is_empty() {
+            return self.classifier.scores(x);
+        }
         self.check(x)?;
         if x.ncols() <= BLOCK {
             return self.classifier.scores(self.prep.apply(x).as_ref());

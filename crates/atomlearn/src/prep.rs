@@ -371,6 +371,11 @@ impl Prep {
         self.n_features
     }
 
+    /// True if samples are left as they are.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         let zero_below = zero_below(x);

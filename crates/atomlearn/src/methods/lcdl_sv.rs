@@ -223,7 +223,7 @@ impl LcdlSv {
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
             let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
             let model = self.model(train.classes().to_vec(), d, blocks, svm.clone())?;
-            self.refit(model, train, accuracy(with_bias(fitted, svm).as_ref(), &targets), None, watch)
+            self.refit(model, train, accuracy(svm.with_bias(fitted.clone()).as_ref(), &targets), None, watch)
         };
         let first =
             Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter) };
@@ -422,7 +422,7 @@ impl LcdlSv {
             Before { scores: mul(weights.transpose(), y.as_ref()), weights }
         });
         let start = Svm { weights, bias: last.bias.clone() };
-        let start = svm::Start { outputs: with_bias(&scores, &start), svm: &start };
+        let start = svm::Start { outputs: start.with_bias(scores), svm: &start };
         let svm::Trained { svm, outputs } =
             svm::one_vs_rest_in(memory, y.as_ref(), targets, n_classes, tau, Some(start))?;
         let scores = Mat::from_fn(n_classes, y.ncols(), |c, i| outputs[(c, i)] - svm.bias[c]);
@@ -449,7 +449,7 @@ impl LcdlSv {
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.
     fn support_vector_term(&self, svm: &Svm, scores: &Mat<f64>, targets: &[usize]) -> f64 {
-        let (norms, losses) = svm.objective_terms(with_bias(scores, svm).as_ref(), targets);
+        let (norms, losses) = svm.objective_terms(svm.with_bias(scores.clone()).as_ref(), targets);
         2.0 * self.lambda2 * (norms + self.theta * losses)
     }
 
@@ -475,11 +475,6 @@ impl LcdlSv {
 /// Scores of the fused rule: residual score plus `eta2` times SVM score.
 fn fuse(residual: &Mat<f64>, svm: &Mat<f64>, eta2: f64) -> Mat<f64> {
     residual + Scale(eta2) * svm
-}
-
-/// `U^T z + b` from `U^T z`.
-fn with_bias(scores: &Mat<f64>, svm: &Svm) -> Mat<f64> {
-    Mat::from_fn(scores.nrows(), scores.ncols(), |c, i| scores[(c, i)] + svm.bias[c])
 }
 
 /// Share of samples whose largest score is that of their class.
@@ -525,7 +520,7 @@ impl LcdlSvModel {
     }
 
     fn svm_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        with_bias(&mul(self.folded.as_ref(), x), &self.svm)
+        self.svm.with_bias(mul(self.folded.as_ref(), x))
     }
 }
 

@@ -45,7 +45,11 @@ impl Svm {
 
     /// `U^T z + b`, classes x samples.
     pub fn scores(&self, z: MatRef<'_, f64>) -> Mat<f64> {
-        let mut scores = mul(self.weights.transpose(), z);
+        self.with_bias(mul(self.weights.transpose(), z))
+    }
+
+    /// `U^T z + b` from `U^T z`.
+    pub fn with_bias(&self, mut scores: Mat<f64>) -> Mat<f64> {
         for column in scores.as_mut().col_iter_mut() {
             column.iter_mut().zip(&self.bias).for_each(|(s, b)| *s += b);
         }

@@ -1,6 +1,6 @@
 //! The SVM fitted once more, to the codes that new samples get.
 
-use super::{LcdlSv, LcdlSvModel, Trained, accuracy, with_bias};
+use super::{LcdlSv, LcdlSvModel, Trained, accuracy};
 use crate::linalg::{Spd, mul, outer_gram, qr};
 use crate::svm::{self, Svm};
 use crate::{Dataset, Observer, Result};
@@ -28,7 +28,7 @@ impl LcdlSv {
         let refit = never_fitted
             || self.refit_svm.unwrap_or_else(|| {
                 let scores = mul(model.folded.as_ref(), train.x());
-                let on_test = accuracy(with_bias(&scores, &model.svm).as_ref(), &targets);
+                let on_test = accuracy(model.svm.with_bias(scores).as_ref(), &targets);
                 let lagging = on_test < on_fitted - LAGGING;
                 if lagging {
                     watch.warn(&lagging_warning(on_fitted, on_test));
