@@ -80,7 +80,9 @@ pub fn terminal(tuned: &Tuned, width: u16, color: bool) -> String {
     }
     if tuned.warned > 0 {
         let _ = writeln!(text, "{} of {} trainings warned, for example:", tuned.warned, tuned.trainings);
-        tuned.warnings.iter().for_each(|warning| drop(writeln!(text, "  {warning}")));
+        for warning in &tuned.warnings {
+            let _ = writeln!(text, "  {warning}");
+        }
     }
     text
 }
