@@ -18,7 +18,12 @@ def lines(results: dict[str, Any]) -> Iterator[Line]:
     for done in results["tasks"].values():
         everywhere = {row["title"]: row for row in done.get("all", {}).get("rows", [])}
         for row in done["one"]["rows"]:
-            yield row | {"all": everywhere.get(row["title"]), "dgemm": done["one"]["dgemm"]}
+            of_dgemm = done["all"]["dgemm_wall"] / done["one"]["dgemm_wall"] if "all" in done else None
+            yield row | {
+                "all": everywhere.get(row["title"]),
+                "dgemm": done["one"]["dgemm"],
+                "gain of dgemm": of_dgemm,
+            }
 
 
 def ours(row: Line) -> Optional[Line]:
@@ -57,8 +62,9 @@ def page(results: dict[str, Any]) -> str:
         f"{taken(results)}. {about['cpu']}, {about['processors']} processors, "
         f"{about['system']}; dgemm on one thread {rate}. Load average when tasks began: {load(results)}. {versions}.",
         "",
-        "| task | atomlearn, CPU s | best peer, CPU s | ratio | of the bound | all processors: wall ratio | own gain |",
-        "|---|---|---|---|---|---|---|",
+        "| task | atomlearn, CPU s | best peer, CPU s | ratio | of the bound | all processors: wall ratio | own gain "
+        "| gain of dgemm |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     rows = list(lines(results))
     for row in rows:
@@ -72,11 +78,12 @@ def page(results: dict[str, Any]) -> str:
             number(bound(row), "{:.0%}"),
             number(everywhere, "{:.1f}"),
             number(gain(row), "{:.2f}"),
+            number(row["gain of dgemm"], "{:.2f}"),
         ]
         text.append(f"| {' | '.join(cells)} |")
     for task, done in results["tasks"].items():
         if "missing" in done["one"]:
-            text.append(f"| {task} | not run: {done['one']['missing']} | | | | | |")
+            text.append(f"| {task} | not run: {done['one']['missing']} | | | | | | |")
     text += growth_table(results)
     text += ["", "Everybody, best and median of the repeats:", ""]
     text += ["| task | who | CPU s, one thread | wall s, all processors | answer |", "|---|---|---|---|---|"]

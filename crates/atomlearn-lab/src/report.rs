@@ -27,13 +27,14 @@ use ranks::rank_plot;
 use section::{Section, section};
 use sensitivity::{SensitivityPlot, sensitivity};
 
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../templates/page.html")),
     ("section.html", include_str!("../templates/section.html")),
     ("atoms.html", include_str!("../templates/atoms.html")),
     ("photos.html", include_str!("../templates/photos.html")),
     ("plots.html", include_str!("../templates/plots.html")),
     ("glossary.html", include_str!("../templates/glossary.html")),
+    ("ranks.svg", include_str!("../templates/ranks.svg")),
     ("style.css", include_str!("../templates/style.css")),
     ("script.js", include_str!("../templates/script.js")),
 ];
@@ -70,21 +71,29 @@ pub fn page_of(content: Content<'_>) -> Result<String> {
         groups.iter().enumerate().map(|(id, group)| section(id, group, content.photos.filter(|_| id == 0))).collect();
     let sweep = |(i, sweep): (usize, &Sensitivity)| sensitivity(format!("sweep{i}"), sweep);
     let sweeps: Vec<SensitivityPlot> = content.sweeps.iter().enumerate().filter_map(sweep).collect();
-    let wrong = |e: minijinja::Error| Error::format("report", format!("the page cannot be made: {e:#}"));
+    let content = context! {
+        sections => Value::from(Serde(&sections)),
+        sweeps => Value::from(Serde(&sweeps)),
+        ranks => content.ranks.and_then(rank_plot).map(|plot| Value::from(Serde(plot))),
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    render("page.html", content)
+}
+
+/// The critical-difference diagram alone, an SVG file.
+pub fn rank_diagram(ranks: &RankSummary) -> Result<String> {
+    let plot = rank_plot(ranks).ok_or_else(|| Error::Data("there is no diagram of fewer than 2 or more than 60 methods".into()))?;
+    render("ranks.svg", context! { ranks => Value::from(Serde(plot)) })
+}
+
+fn render(template: &str, content: Value) -> Result<String> {
+    let wrong = |e: minijinja::Error| Error::format("report", format!("{template} cannot be made: {e:#}"));
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text).map_err(wrong)?;
     }
-    let template = environment.get_template("page.html").map_err(wrong)?;
-    template
-        .render(context! {
-            sections => Value::from(Serde(&sections)),
-            sweeps => Value::from(Serde(&sweeps)),
-            ranks => content.ranks.and_then(rank_plot).map(|plot| Value::from(Serde(plot))),
-            version => env!("CARGO_PKG_VERSION"),
-        })
-        .map_err(wrong)
+    environment.get_template(template).and_then(|template| template.render(content)).map_err(wrong)
 }
 
 /// The method's key, with the rule where the method has several.

@@ -3,9 +3,11 @@
 use super::compare::Format;
 use crate::console::Console;
 use crate::failure::Failure;
+use atomlearn::file::write_atomically;
 use atomlearn_lab::cells::Cells;
 use atomlearn_lab::ranks::{ALPHA, Ranking, of_records};
 use atomlearn_lab::record;
+use atomlearn_lab::report::{self, RankSummary};
 use atomlearn_lab::tables::{p_value, percent};
 use std::path::PathBuf;
 
@@ -13,7 +15,7 @@ const EXAMPLES: &str = "\
 Example:
   atomlearn compare faces.mat --methods all --train-per-class 20 --records faces.jsonl
   atomlearn compare scenes.mat --methods all --train-per-class 100 --records scenes.jsonl
-  atomlearn rank faces.jsonl scenes.jsonl
+  atomlearn rank faces.jsonl scenes.jsonl --svg ranks.svg
 
 Average ranks, Friedman's test, Wilcoxon's signed-rank tests with Holm's correction and the critical
 difference of Nemenyi's test (Demsar 2006), over all data sets that the records hold. A method counts
@@ -29,6 +31,9 @@ pub struct Args {
     /// How to print the table
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     format: Format,
+    /// Also draw the critical-difference diagram
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 /// Reads records and prints the ranking.
@@ -38,6 +43,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         records.extend(record::read(path)?);
     }
     let ranking = of_records(&records).map_err(Failure::bad_file)?;
+    if let Some(path) = &args.svg {
+        write_atomically(path, report::rank_diagram(&RankSummary::from(&ranking))?.as_bytes())?;
+    }
     if console.json {
         return console.print_json(&ranking);
     }

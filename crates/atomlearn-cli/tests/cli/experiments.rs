@@ -140,6 +140,8 @@ fn rank_compares_across_data_sets() {
     assert_eq!((&json["schema"], json["methods"].as_array().unwrap().len()), (&"atomlearn.rank/1".into(), 3));
     let sum: f64 = json["average_ranks"].as_array().unwrap().iter().map(|rank| rank.as_f64().unwrap()).sum();
     assert!((sum - 6.0).abs() < 1e-12);
-    assert!(place.ok("rank a.jsonl b.jsonl").contains("too few to conclude"));
+    assert!(place.ok("rank a.jsonl b.jsonl --svg ranks.svg").contains("too few to conclude"));
+    let diagram = std::fs::read_to_string(place.path("ranks.svg")).unwrap();
+    assert!(diagram.starts_with("<svg") && diagram.contains("ridge") && diagram.trim_end().ends_with("</svg>"));
     place.refuses("rank a.jsonl", 3, &["two data sets"]);
 }

@@ -188,6 +188,9 @@ fn no_text_of_a_record_can_break_the_page() {
     assert!(!page.contains("<script>alert") && !page.contains("<img src=x"));
     assert_eq!(page.matches("<script").count(), 1, "the page's own script");
     assert!(page.contains("&lt;script&gt;alert"));
+    let diagram = rank_diagram(&ranks).unwrap();
+    assert!(diagram.starts_with("<svg") && diagram.contains("&lt;script&gt;") && !diagram.contains("<script"));
+    assert!(rank_diagram(&RankSummary { names: vec![], ranks: vec![], ..ranks }).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! All sequential: faer's eigenvalue and SVD routines give other bits on other numbers of threads.
 
-use super::{mul, outer_gram};
+use super::{mul, mul_add, outer_gram};
 use crate::{Error, Result};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -13,7 +13,9 @@ use faer::linalg::householder::{
 };
 use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
 use faer::linalg::svd::{ComputeSvdVectors, svd as faer_svd, svd_scratch};
+use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
 use faer::{Conj, Mat, MatMut, MatRef, Par};
+use std::cmp::Ordering;
 
 /// Reflections applied together; larger than faer's own choice, because products pay more than they add here.
 const QR_BLOCK: usize = 64;
@@ -26,11 +28,6 @@ pub fn qr(a: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
     (reflections.product(n), r)
 }
 
-/// The square orthogonal factor of `a`: its first columns span those of `a`, the others complete the basis.
-pub fn full_qr(a: MatRef<'_, f64>) -> Mat<f64> {
-    Reflections::new(a).product(a.nrows())
-}
-
 /// Householder reflections in blocks; above their vectors, `R`.
 struct Reflections {
     vectors: Mat<f64>,
@@ -40,8 +37,12 @@ struct Reflections {
 impl Reflections {
     fn new(a: MatRef<'_, f64>) -> Self {
         let (m, n) = a.shape();
+        Self::in_blocks(a, recommended_block_size::<f64>(m, n).max(QR_BLOCK.min(n)))
+    }
+
+    fn in_blocks(a: MatRef<'_, f64>, block: usize) -> Self {
+        let (m, n) = a.shape();
         debug_assert!(m >= n);
-        let block = recommended_block_size::<f64>(m, n).max(QR_BLOCK.min(n));
         let mut vectors = a.to_owned();
         let mut coefficients = Mat::zeros(block, n);
         let mut memory = MemBuffer::new(qr_in_place_scratch::<f64>(m, n, block, Par::Seq, Default::default()));
@@ -68,6 +69,64 @@ impl Reflections {
             );
         }
         q
+    }
+}
+
+/// The square orthogonal factor of a tall matrix as `I - V W`, with `V` as narrow as the matrix: its first columns, the
+/// span, are a basis of those of the matrix, the others, the rest, complete it.
+pub struct FullQr {
+    v: Mat<f64>,
+    w: Mat<f64>,
+}
+
+impl FullQr {
+    /// All reflections in one block: their product is `I - V T^-1 V^T`.
+    pub fn new(a: MatRef<'_, f64>) -> Self {
+        let (m, n) = a.shape();
+        let Reflections { vectors, coefficients } = Reflections::in_blocks(a, n.max(1));
+        let v = Mat::from_fn(m, n, |i, j| match i.cmp(&j) {
+            Ordering::Less => 0.0,
+            Ordering::Equal => 1.0,
+            Ordering::Greater => vectors[(i, j)],
+        });
+        let mut w = v.transpose().to_owned();
+        solve_upper_triangular_in_place(coefficients.subrows(0, n), w.as_mut(), Par::Seq);
+        FullQr { v, w }
+    }
+
+    /// A basis of the columns of the matrix.
+    pub fn span(&self) -> Mat<f64> {
+        self.columns(0, self.v.ncols())
+    }
+
+    /// A basis of everything orthogonal to them.
+    pub fn rest(&self) -> Mat<f64> {
+        let (m, n) = self.v.shape();
+        self.columns(n, m - n)
+    }
+
+    fn columns(&self, from: usize, count: usize) -> Mat<f64> {
+        let mut q = Mat::from_fn(self.v.nrows(), count, |i, j| f64::from(u8::from(i == from + j)));
+        mul_add(q.as_mut(), -1.0, self.v.as_ref(), self.w.subcols(from, count));
+        q
+    }
+
+    /// `b` times the rest.
+    pub fn mul_rest(&self, b: MatRef<'_, f64>) -> Mat<f64> {
+        let (m, n) = self.v.shape();
+        let mut product = b.subcols(n, m - n).to_owned();
+        mul_add(product.as_mut(), -1.0, mul(b, self.v.as_ref()).as_ref(), self.w.subcols(n, m - n));
+        product
+    }
+
+    /// `b^T` times the transposed rest.
+    pub fn transposed_mul_rest_transposed(&self, b: MatRef<'_, f64>) -> Mat<f64> {
+        let (m, n) = self.v.shape();
+        let mut product = Mat::zeros(b.ncols(), m);
+        product.subcols_mut(n, m - n).copy_from(b.transpose());
+        let along = mul(self.w.subcols(n, m - n), b);
+        mul_add(product.as_mut(), -1.0, along.transpose(), self.v.transpose());
+        product
     }
 }
 

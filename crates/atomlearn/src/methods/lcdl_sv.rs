@@ -241,11 +241,16 @@ impl LcdlSv {
 
             let step = least_squares(&samples, q, codes, "LCDL-SV dictionary step", watch)?;
             let codes = self.constrain(step);
-            let next = codes.dictionary.dictionary();
+            kernel = rest.filter(|rest| rest.completes(&codes.dictionary));
+            let dictionary = || match &kernel {
+                Some(kernel) => kernel.dictionary(&codes.dictionary),
+                None => codes.dictionary.dictionary(),
+            };
+            let (next, classifiers) =
+                rayon::join(dictionary, || self.classifiers(&codes, &targets, &svm, before, &mut memory));
             let change = relative_change(next.as_ref(), d.as_ref());
-            (svm, scores) = self.classifiers(&codes, &targets, &svm, before, &mut memory)?;
+            (svm, scores) = classifiers?;
             (d, space) = (next, codes.dictionary);
-            kernel = rest.filter(|rest| rest.completes(&space));
 
             let terms = [
                 ("reconstruction", codes.residual),

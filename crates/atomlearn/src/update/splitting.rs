@@ -14,7 +14,7 @@
 
 use super::subspace::{CodeBasis, Inverse, Subspace};
 use crate::graph::AtomGraph;
-use crate::linalg::{Spd, full_qr, gram, mul, norm1, outer_gram};
+use crate::linalg::{FullQr, Spd, gram, mul, norm1, outer_gram};
 use faer::{Mat, MatRef, Scale};
 
 /// The way over the kernel is the shorter one while the kernel has at most one dimension for this many of the rest.
@@ -33,21 +33,34 @@ pub struct CodeSystem<'a> {
     pub ridge: f64,
 }
 
-/// Orthonormal basis of the kernel of a dictionary, atoms x few.
-pub struct Kernel(Mat<f64>);
+/// The kernel of a dictionary.
+pub struct Kernel {
+    /// Its orthonormal basis, atoms x few.
+    basis: Mat<f64>,
+    /// Where it came about together with the dictionary's row space: both.
+    both: Option<FullQr>,
+}
 
 impl Kernel {
     /// The kernel of `E Q^T`, if it is small.
     pub fn of(space: &Subspace) -> Option<Self> {
         let (n_atoms, rank) = space.q.shape();
         let few = WIDTH * (n_atoms - rank) <= rank;
-        few.then(|| Kernel(full_qr(space.q.as_ref()).subcols(rank, n_atoms - rank).to_owned()))
+        few.then(|| Kernel { basis: FullQr::new(space.q.as_ref()).rest(), both: None })
     }
 
     /// True if it is the kernel of dictionaries of this row space, which may have lost directions.
     pub fn completes(&self, space: &Subspace) -> bool {
         let (n_atoms, rank) = space.q.shape();
-        rank + self.0.ncols() == n_atoms
+        rank + self.basis.ncols() == n_atoms
+    }
+
+    /// The dictionary `E Q^T` that it [completes](Kernel::completes).
+    pub fn dictionary(&self, space: &Subspace) -> Mat<f64> {
+        match &self.both {
+            Some(both) => both.transposed_mul_rest_transposed(space.e_t.as_ref()),
+            None => space.dictionary(),
+        }
     }
 
     /// The coordinates of all codes `A^-1 D^T x`, and the kernel of dictionaries `E Q^T` of any `E`. `None` if `A` is not
@@ -55,7 +68,7 @@ impl Kernel {
     pub fn code_basis(&self, d: MatRef<'_, f64>, system: &CodeSystem<'_>, worst: f64) -> Option<(CodeBasis, Kernel)> {
         let CodeSystem { atom_gram, graph, weight, ridge } = system;
         let (weight, ridge) = (*weight, *ridge);
-        let (n_atoms, few) = self.0.shape();
+        let (n_atoms, few) = self.basis.shape();
         let norm = norm1(atom_gram.as_ref()) + weight * (2.0 * graph.largest_degree() + ridge);
         if few == 0 {
             let mut a = atom_gram.clone();
@@ -65,16 +78,15 @@ impl Kernel {
             let map = h.solve(d.transpose());
             let q = Mat::identity(n_atoms, n_atoms);
             let basis = CodeBasis { q, map, inverse: Inverse::Factor(h), laplacian: Some(graph.laplacian()) };
-            return Some((basis, Kernel(Mat::zeros(n_atoms, 0))));
+            return Some((basis, Kernel { basis: Mat::zeros(n_atoms, 0), both: None }));
         }
         // (L + ridge I) N
-        let mut moved = Scale(ridge) * &self.0;
-        graph.add_product(self.0.as_ref(), &mut moved);
-        let s = Spd::new(Scale(weight) * mul(self.0.transpose(), moved.as_ref()), STAGE).ok()?;
-        let all = full_qr(moved.as_ref());
-        let (kernel, q) = (all.subcols(0, few).to_owned(), all.subcols(few, n_atoms - few).to_owned());
+        let mut moved = Scale(ridge) * &self.basis;
+        graph.add_product(self.basis.as_ref(), &mut moved);
+        let s = Spd::new(Scale(weight) * mul(self.basis.transpose(), moved.as_ref()), STAGE).ok()?;
+        let both = FullQr::new(moved.as_ref());
 
-        let f = mul(d, q.as_ref());
+        let (f, q) = rayon::join(|| both.mul_rest(d), || both.rest());
         let laplacian = outer_gram(graph.differences(q.as_ref()).as_ref());
         let mut h = gram(f.as_ref()) + Scale(weight) * &laplacian;
         (0..h.nrows()).for_each(|k| h[(k, k)] += weight * ridge);
@@ -84,7 +96,7 @@ impl Kernel {
         }
         let map = h.solve(f.transpose());
         let basis = CodeBasis { q, map, inverse: Inverse::Factor(h), laplacian: Some(laplacian) };
-        Some((basis, Kernel(kernel)))
+        Some((basis, Kernel { basis: both.span(), both: Some(both) }))
     }
 }
 
@@ -148,9 +160,12 @@ mod tests {
             assert!((solved - &expected).norm_max() < 1e-10 * expected.norm_max());
 
             let rank = features.min(n_atoms);
-            assert_eq!((basis.q.ncols(), kernel.0.ncols()), (rank, n_atoms - rank));
+            assert_eq!((basis.q.ncols(), kernel.basis.ncols()), (rank, n_atoms - rank));
             assert!((gram(basis.q.as_ref()) - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-13);
-            assert!(kernel.0.ncols() == 0 || mul(basis.q.transpose(), kernel.0.as_ref()).norm_max() < 1e-13);
+            assert!(kernel.basis.ncols() == 0 || mul(basis.q.transpose(), kernel.basis.as_ref()).norm_max() < 1e-13);
+            let e_t = matrix(rank, features);
+            let space = Subspace { q: basis.q.clone(), e_t };
+            assert!((kernel.dictionary(&space) - space.dictionary()).norm_max() < 1e-13);
             let laplacian = mul(mul(basis.q.transpose(), p.graph.laplacian().as_ref()).as_ref(), basis.q.as_ref());
             assert!((basis.laplacian.unwrap() - laplacian).norm_max() < 1e-13);
         }

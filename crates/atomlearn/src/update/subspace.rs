@@ -203,12 +203,12 @@ pub fn least_squares(
     watch: &mut dyn Observer,
 ) -> Result<LeastSquares> {
     let code_gram = outer_gram(codes.y.as_ref());
-    let Ok(factor) = Spd::new(code_gram.clone(), stage) else {
+    let (factor, cross) = rayon::join(|| Spd::new(code_gram.clone(), stage), || codes.times_samples(samples));
+    let Ok(factor) = factor else {
         let kept = kept_directions(&code_gram, stage, watch)?;
         let left = least_squares(samples, mul(q.as_ref(), kept.as_ref()), codes.cut(kept.as_ref()), stage, watch)?;
         return Ok(LeastSquares { cut: true, ..left });
     };
-    let cross = codes.times_samples(samples);
     let (e_t, residual) = best_fit(&factor, &cross, samples.x.squared_norm_l2());
     Ok(LeastSquares { dictionary: Subspace { e_t, q }, codes: codes.y, code_gram, residual, cut: false })
 }
