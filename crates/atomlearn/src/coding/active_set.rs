@@ -13,7 +13,7 @@
 //! comes twice.
 
 use super::growing::Growing;
-use crate::linalg::{add_columns, axpy, column, dot};
+use crate::linalg::{add_columns, any_at_least, axpy, column, dot, largest_magnitude};
 use faer::MatRef;
 
 /// Each stage has this fraction of the penalty before it.
@@ -28,6 +28,9 @@ const SETTLED: f64 = 1e-7;
 
 /// An atom joins if `|c_k|` exceeds the penalty by this fraction of it; twins of active atoms differ by rounding only.
 const VIOLATES: f64 = 1e-9;
+
+/// Correlations looked at together: as a rule none of them violates anything.
+const SCAN: usize = 16;
 
 /// The Gram matrix of a dictionary, as the solver needs it.
 pub(super) trait Gram: Sync {
@@ -114,7 +117,7 @@ impl Reached {
     /// `1/2 |r|^2 + lambda |z|_1 - (nu^T x - 1/2 |nu|^2)`.
     #[inline(always)]
     pub fn new((zb, zc, l1): (f64, f64, f64), c: &[f64], energy: f64, penalty: f64) -> Self {
-        let largest = c.iter().fold(0.0f64, |top, v| top.max(v.abs()));
+        let largest = largest_magnitude(c);
         let theta = if largest > penalty { penalty / largest } else { 1.0 };
         let squared_residual = (energy - zb - zc).max(0.0);
         let gap = 0.5 * (1.0 + theta * theta) * squared_residual + penalty * l1 - theta * (energy - zb);
@@ -203,6 +206,7 @@ impl ActiveSet {
         }
     }
 
+    #[inline(always)]
     pub fn reached(&self, b: &[f64], energy: f64, penalty: f64) -> Reached {
         let zb: f64 = self.entries().map(|(k, z)| z * b[k]).sum();
         let zc: f64 = self.entries().map(|(k, z)| z * self.c[k]).sum();
@@ -313,7 +317,12 @@ impl ActiveSet {
     fn admit(&mut self, penalty: f64, most: usize) -> usize {
         let (c, inside, limit) = (&self.c, &self.inside, penalty * (1.0 + VIOLATES));
         self.candidates.clear();
-        self.candidates.extend((0..c.len()).filter(|&k| c[k].abs() > limit && !inside[k]));
+        for (part, start) in c.chunks(SCAN).zip((0..).step_by(SCAN)) {
+            if any_at_least(part, limit) {
+                let violating = (start..start + part.len()).filter(|&k| c[k].abs() > limit && !inside[k]);
+                self.candidates.extend(violating);
+            }
+        }
         if self.candidates.len() > most {
             let worse = |&i: &usize, &j: &usize| c[j].abs().total_cmp(&c[i].abs()).then(i.cmp(&j));
             self.candidates.select_nth_unstable_by(most, worse);

@@ -80,7 +80,10 @@ impl InverseGram {
         let mut found = Vec::with_capacity(y.ncols());
         for i in 0..y.ncols() {
             let (y, s, z) = (y.col_as_slice_mut(i), signs.col_as_slice_mut(i), z.col_as_slice_mut(i));
-            found.push(vectorised(|| work.run(&Dense(h), y, s, z, penalty)));
+            found.push(vectorised(
+                #[inline(always)]
+                || work.run(&Dense(h), y, s, z, penalty),
+            ));
         }
         let mut c = b.to_owned();
         mul_add(c.as_mut(), -1.0, gram, z.as_ref());

@@ -16,7 +16,7 @@ use super::active_set::{ActiveSet, Dense, Gram, WithIdentity};
 use super::admm::Block;
 use super::dense_codes::{InverseGram, Pivoting};
 use super::sparse::SparseCodes;
-use crate::linalg::{column, column_major, vectorised};
+use crate::linalg::{column, column_major, largest_magnitude, vectorised};
 use faer::MatRef;
 use rayon::prelude::*;
 
@@ -116,14 +116,17 @@ pub fn lasso_with_inverse(
         let mut part = LassoCodes::empty(gram.len());
         for (i, &energy) in energies.iter().enumerate() {
             let sample = Sample { b: column(b, i), energy, limits };
-            vectorised(|| {
-                if found[i] {
-                    solver.resume(column(z.as_ref(), i), column(c.as_ref(), i));
-                    sample.descend(&gram, solver, (penalty, penalty), &mut part);
-                } else {
-                    sample.penalised(&gram, solver, penalty, &mut part);
-                }
-            });
+            vectorised(
+                #[inline(always)]
+                || {
+                    if found[i] {
+                        solver.resume(column(z.as_ref(), i), column(c.as_ref(), i));
+                        sample.descend(&gram, solver, (penalty, penalty), &mut part);
+                    } else {
+                        sample.penalised(&gram, solver, penalty, &mut part);
+                    }
+                },
+            );
         }
         part
     };
@@ -170,10 +173,13 @@ fn run(
             let mut part = LassoCodes::empty(gram.len());
             for (i, &energy) in energies.iter().enumerate().take(n).skip(block * BLOCK).take(BLOCK) {
                 let sample = Sample { b: column(correlations, i), energy, limits };
-                vectorised(|| match task {
-                    LassoTask::Penalised(penalty) => sample.penalised(gram, solver, penalty, &mut part),
-                    LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
-                });
+                vectorised(
+                    #[inline(always)]
+                    || match task {
+                        LassoTask::Penalised(penalty) => sample.penalised(gram, solver, penalty, &mut part),
+                        LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
+                    },
+                );
             }
             part
         })
@@ -191,8 +197,9 @@ struct Sample<'a> {
 
 impl Sample<'_> {
     /// The smallest penalty that makes the code zero.
+    #[inline(always)]
     fn top_penalty(&self) -> f64 {
-        self.b.iter().fold(0.0f64, |top, v| top.max(v.abs()))
+        largest_magnitude(self.b)
     }
 
     fn gap(&self) -> f64 {

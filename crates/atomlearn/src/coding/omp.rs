@@ -16,14 +16,18 @@
 //!
 //! The rows `[w^T l]` are the Cholesky factor `L` of `G_I,I`, so `L^T z_I = beta` gives the code. Same codes as the
 //! original, which solves with `L` and multiplies by `G_:,I` in each step, but the working set stays in cache.
+//!
+//! `P` is kept in slices of a few rows: `p` stays in registers while a slice is read through, once and in order.
 
 use super::sparse::SparseCodes;
-use crate::linalg::{add_columns, axpy, column, column_major, largest, vectorised};
+use crate::linalg::{column, column_major, largest, vectorised};
 use faer::MatRef;
 use rayon::prelude::*;
 
 /// Samples coded by one task; fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 32;
+/// Rows of a slice.
+const ROWS: usize = 32;
 /// A squared correlation below this ends the pursuit.
 const NO_CORRELATION: f64 = 1e-14;
 /// An atom with no more than this fraction of its energy outside the span of the chosen ones depends on them.
@@ -62,7 +66,10 @@ pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimi
             let mut codes = SparseCodes::new(n_atoms);
             for i in block * BLOCK..n.min((block + 1) * BLOCK) {
                 let stop = limits.error.map(|limit| (limit.energies[i], limit.epsilon * limit.epsilon));
-                vectorised(|| pursuit.run(gram, column(correlations, i), limits.sparsity, stop));
+                vectorised(
+                    #[inline(always)]
+                    || pursuit.run(gram, column(correlations, i), limits.sparsity, stop),
+                );
                 codes.push(&pursuit.support, &pursuit.beta);
             }
             codes
@@ -78,10 +85,10 @@ pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimi
 struct Pursuit {
     support: Vec<usize>,
     beta: Vec<f64>,
-    /// `alpha = D^T r`.
-    alpha: Vec<f64>,
-    /// `P`, column-major.
-    basis: Vec<f64>,
+    /// `alpha = D^T r`, slice by slice, with zeros at its end.
+    alpha: Vec<[f64; ROWS]>,
+    /// The columns of `P` for every slice.
+    basis: Vec<Vec<[f64; ROWS]>>,
     /// Rows of `L` one after the other: row t has t + 1 entries.
     lower: Vec<f64>,
     w: Vec<f64>,
@@ -93,20 +100,21 @@ impl Pursuit {
     fn run(&mut self, gram: MatRef<'_, f64>, correlations: &[f64], sparsity: usize, stop: Option<(f64, f64)>) {
         self.support.clear();
         self.beta.clear();
-        self.basis.clear();
         self.lower.clear();
         self.alpha.clear();
-        self.alpha.extend_from_slice(correlations);
+        self.alpha.extend(slices(correlations));
+        self.basis.resize_with(self.alpha.len(), Vec::new);
+        self.basis.iter_mut().for_each(Vec::clear);
         let (mut energy, enough) = stop.unwrap_or((f64::INFINITY, 0.0));
         while self.support.len() < sparsity.min(correlations.len()) && energy > enough {
-            let k = largest(&self.alpha);
-            let alpha = self.alpha[k];
-            if self.support.contains(&k) || alpha * alpha < NO_CORRELATION || !self.add(gram, k) {
+            let k = largest(self.alpha.as_flattened());
+            let alpha = self.alpha[k / ROWS][k % ROWS];
+            if self.support.contains(&k) || alpha * alpha < NO_CORRELATION {
                 break;
             }
-            let beta = alpha / self.lower[self.lower.len() - 1];
-            let start = self.basis.len() - self.alpha.len();
-            axpy(-beta, &self.basis[start..], &mut self.alpha);
+            let Some(l) = self.pivot(gram, k) else { break };
+            let beta = alpha / l;
+            self.add(column(gram, k), l, beta);
             self.support.push(k);
             self.beta.push(beta);
             energy -= beta * beta;
@@ -114,25 +122,33 @@ impl Pursuit {
         self.solve();
     }
 
-    /// Extends `P` and `L` by atom `k`; false, and nothing changed, if it depends on the chosen ones.
+    /// Extends `L` by atom `k` and returns `l`; nothing if it depends on the chosen ones.
     #[inline(always)]
-    fn add(&mut self, gram: MatRef<'_, f64>, k: usize) -> bool {
-        let (n, t) = (self.alpha.len(), self.support.len());
+    fn pivot(&mut self, gram: MatRef<'_, f64>, k: usize) -> Option<f64> {
         self.w.clear();
-        self.w.extend((0..t).map(|j| self.basis[j * n + k]));
+        self.w.extend(self.basis[k / ROWS].iter().map(|p| p[k % ROWS]));
         let pivot = gram[(k, k)] - self.w.iter().map(|w| w * w).sum::<f64>();
         if pivot.is_nan() || pivot <= DEPENDENT * gram[(k, k)] {
-            return false;
+            return None;
         }
         let l = pivot.sqrt();
         self.lower.extend_from_slice(&self.w);
         self.lower.push(l);
-        self.w.iter_mut().for_each(|w| *w = -*w);
-        self.basis.extend_from_slice(column(gram, k));
-        let (chosen, new) = self.basis.split_at_mut(t * n);
-        add_columns(&self.w, |j| &chosen[j * n..(j + 1) * n], new);
-        new.iter_mut().for_each(|p| *p /= l);
-        true
+        Some(l)
+    }
+
+    /// Extends `P` by `p = (g - P w) / l` and takes `beta p` from `alpha`.
+    #[inline(always)]
+    fn add(&mut self, g: &[f64], l: f64, beta: f64) {
+        let scale = 1.0 / l;
+        for ((basis, alpha), g) in self.basis.iter_mut().zip(&mut self.alpha).zip(slices(g)) {
+            let mut p = without(g, basis, &self.w);
+            for i in 0..ROWS {
+                p[i] *= scale;
+                alpha[i] -= beta * p[i];
+            }
+            basis.push(p);
+        }
     }
 
     /// Replaces `beta` by the code: `L^T z = beta`.
@@ -144,6 +160,26 @@ impl Pursuit {
             (0..t).for_each(|j| self.beta[j] -= row[j] * z);
         }
     }
+}
+
+/// `g - P w` in a slice.
+#[inline(always)]
+fn without(mut g: [f64; ROWS], basis: &[[f64; ROWS]], w: &[f64]) -> [f64; ROWS] {
+    for (p, w) in basis.iter().zip(w) {
+        for i in 0..ROWS {
+            g[i] -= w * p[i];
+        }
+    }
+    g
+}
+
+/// A vector in slices, with zeros at its end.
+#[inline(always)]
+fn slices(x: &[f64]) -> impl Iterator<Item = [f64; ROWS]> {
+    let (whole, rest) = x.as_chunks();
+    let mut last = [0.0; ROWS];
+    last[..rest.len()].copy_from_slice(rest);
+    whole.iter().copied().chain((!rest.is_empty()).then_some(last))
 }
 
 #[cfg(test)]

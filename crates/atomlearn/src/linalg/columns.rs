@@ -6,6 +6,7 @@ use faer::{ColRef, Mat, MatMut, MatRef};
 pub(crate) const ZERO_NORM: f64 = 1e-12;
 
 /// Inner product of two vectors, eight sums at a time so that it vectorises.
+#[inline(always)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0f64; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));

@@ -1,11 +1,18 @@
 //! Small vector kernels for per-sample work, compiled for the widest vectors the processor has.
 //!
 //! Sums and products are never fused and their order is written out, so results do not depend on the vector width.
+//! Long loops are written as `for`: the closure of a `for_each` may end up as a function of its own, without wide vectors.
 
 use faer::traits::pulp::Arch;
 use faer::{Mat, MatRef};
 
+/// Numbers compared side by side.
+const LANES: usize = 16;
+
 /// Runs `work` with everything inlined into it compiled for the widest vector instructions of this processor.
+///
+/// `work` must be written `#[inline(always)] || ..`: one version is made per instruction set, and a long closure called from
+/// several places is otherwise left as it is, compiled for the oldest processor.
 pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(work)
 }
@@ -13,7 +20,9 @@ pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
 /// `y += a x`.
 #[inline(always)]
 pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
-    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
 }
 
 /// `y += sum_j w_j column_j`, four columns at a time to spare passes over `y`.
@@ -36,8 +45,46 @@ pub(crate) fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y:
 /// Position of the entry of largest magnitude, the first of equals; 0 if there is none.
 #[inline(always)]
 pub(crate) fn largest(x: &[f64]) -> usize {
-    let top = x.iter().fold(0.0f64, |top, v| top.max(v.abs()));
-    x.iter().position(|v| v.abs() == top).unwrap_or(0)
+    let top = largest_magnitude(x);
+    let part = x.chunks(LANES).position(
+        #[inline(always)]
+        |part| any_at_least(part, top),
+    );
+    let start = part.map_or(0, |part| part * LANES);
+    x[start..].iter().position(|v| v.abs() == top).map_or(0, |at| start + at)
+}
+
+/// Whether some `|x_i|` is at least `limit`.
+#[inline(always)]
+pub(crate) fn any_at_least(x: &[f64], limit: f64) -> bool {
+    let mut found = false;
+    for v in x {
+        found |= v.abs() >= limit;
+    }
+    found
+}
+
+/// `max_i |x_i|`, in lanes of their own so that no maximum waits for the one before; 0 if there is none.
+#[inline(always)]
+pub(crate) fn largest_magnitude(x: &[f64]) -> f64 {
+    let (whole, rest) = x.as_chunks::<LANES>();
+    let mut tops = [0.0f64; LANES];
+    for part in whole {
+        for l in 0..LANES {
+            tops[l] = higher(tops[l], part[l]);
+        }
+    }
+    let mut top = 0.0;
+    for v in rest.iter().chain(&tops) {
+        top = higher(top, *v);
+    }
+    top
+}
+
+/// The larger of `top` and `|v|`; `top` if `v` is not a number.
+#[inline(always)]
+fn higher(top: f64, v: f64) -> f64 {
+    if v.abs() > top { v.abs() } else { top }
 }
 
 /// A column of a column-major matrix as a slice.
@@ -62,12 +109,22 @@ mod tests {
         let p = Mat::from_fn(13, 7, |i, j| ((i * 5 + j * 3) % 11) as f64 - 4.0);
         let w: Vec<f64> = (0..7).map(|j| j as f64 - 2.5).collect();
         let mut y = vec![1.0; 13];
-        vectorised(|| add_columns(&w, |j| column(p.as_ref(), j), &mut y));
+        vectorised(
+            #[inline(always)]
+            || add_columns(&w, |j| column(p.as_ref(), j), &mut y),
+        );
         for i in 0..13 {
             let expected = 1.0 + (0..7).map(|j| p[(i, j)] * w[j]).sum::<f64>();
             assert!((y[i] - expected).abs() < 1e-12);
         }
         assert_eq!((largest(&[1.0, -3.0, 3.0]), largest(&[]), largest(&[0.0, 0.0])), (1, 0, 0));
+        for n in [1, 15, 16, 17, 50] {
+            let x: Vec<f64> =
+                (0..n).map(|i| if i % 16 == n % 16 { f64::NAN } else { ((i * 7) % 13) as f64 - 6.0 }).collect();
+            let top = x.iter().fold(0.0f64, |top, v| top.max(v.abs()));
+            assert_eq!(largest_magnitude(&x), top);
+            assert_eq!(largest(&x), x.iter().position(|v| v.abs() == top).unwrap_or(0));
+        }
         let mut store = None;
         let transposed = column_major(p.transpose(), &mut store);
         assert_eq!(column(transposed, 3), (0..7).map(|j| p[(3, j)]).collect::<Vec<_>>());

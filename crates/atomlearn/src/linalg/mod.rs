@@ -15,7 +15,9 @@ pub use columns::{
 };
 pub(crate) use gemm::{add_lower_outer, gram_into, mirror};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
-pub(crate) use kernels::{add_columns, axpy, column, column_major, largest, vectorised};
+pub(crate) use kernels::{
+    add_columns, any_at_least, axpy, column, column_major, largest, largest_magnitude, vectorised,
+};
 pub use spd::{Spd, norm1};
 pub(crate) use spectral::scaled_columns;
 pub use spectral::{FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};

@@ -53,7 +53,10 @@ impl Crowd {
         let mut alpha = column(self.solved.as_ref(), of).to_vec();
         let pull = corner.solve(Mat::from_fn(inactive.len(), 1, |p, _| -alpha[inactive[p]]).as_ref());
         let pull = column(pull.as_ref(), 0);
-        vectorised(|| add_columns(pull, |p| column(self.inverse.as_ref(), inactive[p]), &mut alpha));
+        vectorised(
+            #[inline(always)]
+            || add_columns(pull, |p| column(self.inverse.as_ref(), inactive[p]), &mut alpha),
+        );
         inactive.iter().for_each(|&i| alpha[i] = 0.0);
         // (Z^T Z + tau I) alpha is b on the active samples and b + pull on the others.
         let mut outputs: Vec<f64> = b.iter().zip(&alpha).map(|(b, a)| b - self.tau * a).collect();

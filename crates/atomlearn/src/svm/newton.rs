@@ -333,7 +333,10 @@ impl<'a> Shared<'a> {
         if let Some(gram) = self.gram {
             let mut outputs = vec![bias; n];
             let weights: Vec<f64> = active.iter().map(|&j| alpha[j]).collect();
-            vectorised(|| add_columns(&weights, |p| column(gram.as_ref(), active[p]), &mut outputs));
+            vectorised(
+                #[inline(always)]
+                || add_columns(&weights, |p| column(gram.as_ref(), active[p]), &mut outputs),
+            );
             return outputs;
         }
         let coefficients = Mat::from_fn(active.len(), 1, |p, _| alpha[active[p]]);

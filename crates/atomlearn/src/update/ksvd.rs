@@ -108,7 +108,10 @@ impl<'a> Signals<'a> {
             let mut r = self.signal(i);
             let (used, values) = codes.sample(i);
             let negative: Vec<f64> = values.iter().map(|v| -v).collect();
-            vectorised(|| add_columns(&negative, |j| column(atoms.as_ref(), used[j]), &mut r));
+            vectorised(
+                #[inline(always)]
+                || add_columns(&negative, |j| column(atoms.as_ref(), used[j]), &mut r),
+            );
             target.iter_mut().zip(r).for_each(|(target, r)| *target = r);
         });
         residual
@@ -202,7 +205,10 @@ impl<'a> Ksvd<'a> {
         };
         let Some(new) = new else { return Ok(()) };
         let codes = &mut self.codes;
-        vectorised(|| replace_atom(&old, &new, &g, uses, residual, codes));
+        vectorised(
+            #[inline(always)]
+            || replace_atom(&old, &new, &g, uses, residual, codes),
+        );
         self.atoms.col_as_slice_mut(k).copy_from_slice(&new);
         Ok(())
     }
@@ -261,7 +267,10 @@ fn uses_by_atom(codes: &SparseCodes) -> Vec<Vec<Use>> {
 fn approximate_atom(old: &[f64], g: &[f64], uses: &[Use], residual: &Mat<f64>) -> Option<Vec<f64>> {
     let energy = dot(g, g);
     let mut new: Vec<f64> = old.iter().map(|v| energy * v).collect();
-    vectorised(|| add_columns(g, |j| residual.col_as_slice(uses[j].sample), &mut new));
+    vectorised(
+        #[inline(always)]
+        || add_columns(g, |j| residual.col_as_slice(uses[j].sample), &mut new),
+    );
     let norm = dot(&new, &new).sqrt();
     if !norm.is_finite() || norm < NO_DIRECTION {
         return None;
