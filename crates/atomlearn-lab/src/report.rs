@@ -82,7 +82,8 @@ pub fn page_of(content: Content<'_>) -> Result<String> {
 
 /// The critical-difference diagram alone, an SVG file.
 pub fn rank_diagram(ranks: &RankSummary) -> Result<String> {
-    let plot = rank_plot(ranks).ok_or_else(|| Error::Data("there is no diagram of fewer than 2 or more than 60 methods".into()))?;
+    let plot = rank_plot(ranks)
+        .ok_or_else(|| Error::Data("there is no diagram of fewer than 2 or more than 60 methods".into()))?;
     render("ranks.svg", context! { ranks => Value::from(Serde(plot)) })
 }
 
