@@ -18,4 +18,6 @@ pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{add_columns, axpy, column, column_major, largest, vectorised};
 pub use spd::{Spd, norm1};
 pub(crate) use spectral::scaled_columns;
-pub use spectral::{FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};
+pub use spectral::{
+    FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, sym_eig_leading, top_eigenvalue,
+};
