@@ -1,7 +1,8 @@
 //! The whole abstraction: labelled samples in, one score per class and sample out.
 
-use crate::dataset::check_finite;
+use crate::dataset::check_finite_from;
 use crate::export::{Graph, Value};
+use crate::linalg::{column, column_major, vectorised};
 use crate::params::{self, Params};
 use crate::svm::Svm;
 use crate::{Blocks, Dataset, Error, Observer, Result};
@@ -115,15 +116,13 @@ pub trait Classifier: Any + Send + Sync {
 
     /// Checks shape and finiteness, then scores in parallel: classes x samples.
     fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        check_input(self.n_features(), x)?;
-        let blocks = in_blocks(x, |block| vec![self.score_block(block)]);
+        let blocks = checked_blocks(self.n_features(), x, |block| vec![self.score_block(block)])?;
         Ok(join_blocks(self.classes().len(), x.ncols(), &blocks, 0))
     }
 
     /// Like [`Classifier::scores`], for every rule at once.
     fn scores_by_rule(&self, x: MatRef<'_, f64>) -> Result<Vec<(&'static str, Mat<f64>)>> {
-        check_input(self.n_features(), x)?;
-        let blocks = in_blocks(x, |block| self.score_rules_block(block));
+        let blocks = checked_blocks(self.n_features(), x, |block| self.score_rules_block(block))?;
         let join =
             |(r, &rule): (usize, &&'static str)| (rule, join_blocks(self.classes().len(), x.ncols(), &blocks, r));
         Ok(self.rules().iter().enumerate().map(join).collect())
@@ -131,46 +130,85 @@ pub trait Classifier: Any + Send + Sync {
 
     /// Like [`Classifier::scores`], for the terms of the scores.
     fn score_terms(&self, x: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
-        check_input(self.n_features(), x)?;
-        let blocks = in_blocks(x, |block| self.score_terms_block(block));
+        let blocks = checked_blocks(self.n_features(), x, |block| self.score_terms_block(block))?;
         let n_terms = blocks.first().map_or(1, Vec::len);
         Ok((0..n_terms).map(|t| join_blocks(self.classes().len(), x.ncols(), &blocks, t)).collect())
     }
 
     /// The class of every sample, as an index into [`Classifier::classes`].
     fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        Ok(best_class(self.scores(x)?.as_ref()))
+        let blocks = checked_blocks(self.n_features(), x, |block| best_class(self.score_block(block).as_ref()))?;
+        Ok(blocks.concat())
     }
 }
 
 /// Row of the largest score of every column; ties go to the lower class, NaN ranks last.
 pub fn best_class(scores: MatRef<'_, f64>) -> Vec<usize> {
-    let best = |j| {
-        (1..scores.nrows()).fold(0, |best, c| {
-            let (held, new): (f64, f64) = (scores[(best, j)], scores[(c, j)]);
-            if new > held || (held.is_nan() && !new.is_nan()) { c } else { best }
-        })
-    };
-    (0..scores.ncols()).map(best).collect()
+    let mut copy = None;
+    let scores = column_major(scores, &mut copy);
+    vectorised(|| (0..scores.ncols()).map(|j| first_largest(column(scores, j))).collect())
 }
 
-fn check_input(n_features: usize, x: MatRef<'_, f64>) -> Result<()> {
-    if x.nrows() != n_features {
-        return Err(Error::Shape {
-            what: "features per sample".into(),
-            expected: format!("{n_features}, as in training"),
-            found: x.nrows().to_string(),
-        });
+/// Position of the largest value, eight at a time so that it vectorises; the first of equals, 0 if all are NaN.
+#[inline(always)]
+fn first_largest(values: &[f64]) -> usize {
+    let larger = |held: f64, new: f64| if new > held { new } else { held };
+    let mut tops = [f64::NEG_INFINITY; 8];
+    let eights = values.chunks_exact(8);
+    let rest = eights.remainder().iter().fold(f64::NEG_INFINITY, |top, &v| larger(top, v));
+    for eight in eights {
+        for l in 0..8 {
+            tops[l] = larger(tops[l], eight[l]);
+        }
     }
-    check_finite(x)
+    let top = tops.into_iter().fold(rest, larger);
+    values.iter().position(|&v| v == top).unwrap_or(0)
 }
 
-fn in_blocks(x: MatRef<'_, f64>, score: impl Fn(MatRef<'_, f64>) -> Vec<Mat<f64>> + Sync) -> Vec<Vec<Mat<f64>>> {
+/// Refuses samples of another number of features than in training.
+pub(crate) fn check_features(n_features: usize, x: MatRef<'_, f64>) -> Result<()> {
+    if x.nrows() == n_features {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        what: "features per sample".into(),
+        expected: format!("{n_features}, as in training"),
+        found: x.nrows().to_string(),
+    })
+}
+
+/// Does `work` on blocks of samples in parallel. It gets the number of the block's first sample, and a buffer that it
+/// may find as another block has left it. Of several errors that of the first block counts.
+pub(crate) fn in_blocks<B, T: Send>(
+    x: MatRef<'_, f64>,
+    buffer: impl Fn() -> B + Sync + Send,
+    work: impl Fn(&mut B, usize, MatRef<'_, f64>) -> Result<T> + Sync + Send,
+) -> Result<Vec<T>> {
     let starts: Vec<usize> = (0..x.ncols()).step_by(SCORE_BLOCK).collect();
-    starts.par_iter().map(|&start| score(x.subcols(start, SCORE_BLOCK.min(x.ncols() - start)))).collect()
+    let block = |start: usize| x.subcols(start, SCORE_BLOCK.min(x.ncols() - start));
+    let done = starts.par_iter().map_init(buffer, |buffer, &start| work(buffer, start, block(start)));
+    done.collect::<Vec<_>>().into_iter().collect()
 }
 
-fn join_blocks(n_classes: usize, n_samples: usize, blocks: &[Vec<Mat<f64>>], rule: usize) -> Mat<f64> {
+/// [`in_blocks`] for samples that are ready to be scored; a block is checked right before, so that it is in the cache.
+fn checked_blocks<T: Send>(
+    n_features: usize,
+    x: MatRef<'_, f64>,
+    work: impl Fn(MatRef<'_, f64>) -> T + Sync + Send,
+) -> Result<Vec<T>> {
+    check_features(n_features, x)?;
+    in_blocks(
+        x,
+        || (),
+        |(), start, block| {
+            check_finite_from(start, block)?;
+            Ok(work(block))
+        },
+    )
+}
+
+/// Entry `rule` of every block, side by side.
+pub(crate) fn join_blocks(n_classes: usize, n_samples: usize, blocks: &[Vec<Mat<f64>>], rule: usize) -> Mat<f64> {
     let mut all = Mat::zeros(n_classes, n_samples);
     let mut start = 0;
     for block in blocks {

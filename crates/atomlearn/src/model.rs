@@ -1,12 +1,11 @@
 //! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
 
-use crate::linalg::concat_columns;
-use crate::method::best_class;
-use crate::prep::{Prep, PrepSpec};
+use crate::dataset::check_finite_from;
+use crate::method::{best_class, check_features, in_blocks, join_blocks};
+use crate::prep::{Buffers, Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
 use faer::{Mat, MatRef};
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,8 +13,6 @@ use std::path::Path;
 const FORMAT: &str = "atomlearn.model/1";
 /// Begins the names of what belongs to the feature map.
 const FEATURES: &str = "features";
-/// Samples prepared and scored together; fixed, so that results never depend on the number of threads.
-const BLOCK: usize = 1024;
 
 /// Preprocessing and classifier, trained together.
 pub struct Model {
@@ -88,49 +85,41 @@ impl Model {
         self.classifier.classes()
     }
 
-    fn check(&self, x: MatRef<'_, f64>) -> Result<()> {
-        if x.nrows() != self.prep.n_features() {
-            return Err(Error::Shape {
-                what: "features per sample".into(),
-                expected: format!("{}, as in training", self.prep.n_features()),
-                found: x.nrows().to_string(),
-            });
-        }
-        crate::dataset::check_finite(x)
-    }
-
     /// Takes raw samples (features x samples) through the preprocessing.
     pub fn prepare(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        self.check(x)?;
+        check_features(self.prep.n_features(), x)?;
+        check_finite_from(0, x)?;
         Ok(self.prep.apply(x))
     }
 
     /// Scores of raw samples, classes x samples, larger = more likely.
     pub fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        if self.prep.is_empty() {
-            return self.classifier.scores(x);
-        }
-        self.check(x)?;
-        if x.ncols() <= BLOCK {
-            return self.classifier.scores(self.prep.apply(x).as_ref());
-        }
-        // Block by block, so that prepared samples are scored while they are in the cache.
-        let starts: Vec<usize> = (0..x.ncols()).step_by(BLOCK).collect();
-        let score = |&start: &usize| {
-            let block = x.subcols(start, BLOCK.min(x.ncols() - start));
-            self.classifier.scores(self.prep.apply(block).as_ref())
-        };
-        let blocks: Result<Vec<Mat<f64>>> = starts.par_iter().map(score).collect();
-        match blocks {
-            Ok(blocks) => Ok(concat_columns(&blocks)),
-            // The error counts samples from the start of a block; this one counts from the start.
-            Err(_) => self.classifier.scores(self.prep.apply(x).as_ref()),
-        }
+        let blocks = self.in_blocks(x, |block| vec![self.classifier.score_block(block)])?;
+        Ok(join_blocks(self.classes().len(), x.ncols(), &blocks, 0))
     }
 
     /// The class of every raw sample, as an index into [`Model::classes`].
     pub fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        Ok(best_class(self.scores(x)?.as_ref()))
+        let blocks = self.in_blocks(x, |block| best_class(self.classifier.score_block(block).as_ref()))?;
+        Ok(blocks.concat())
+    }
+
+    /// Prepares raw samples block by block and does `work` on each while it is in the cache.
+    fn in_blocks<T: Send>(
+        &self,
+        x: MatRef<'_, f64>,
+        work: impl Fn(MatRef<'_, f64>) -> T + Sync + Send,
+    ) -> Result<Vec<T>> {
+        check_features(self.prep.n_features(), x)?;
+        in_blocks(x, Buffers::new, |buffers, start, block| {
+            check_finite_from(start, block)?;
+            if self.prep.is_empty() {
+                return Ok(work(block));
+            }
+            let prepared = self.prep.apply_in(block, buffers);
+            check_finite_from(start, prepared)?;
+            Ok(work(prepared))
+        })
     }
 
     /// Writes the model file, atomically.
@@ -221,4 +210,50 @@ fn take_features(content: &mut archive::Content) -> Option<archive::Content> {
         own(&name).map(|name| blobs.insert(name, bytes));
     }
     Some(archive::Content { header, matrices, blobs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trained(prep: &str) -> Model {
+        let x = Mat::from_fn(4, 30, |i, j| ((i * 5 + j * 3) % 7) as f64 + if i == j % 3 { 4.0 } else { 0.0 });
+        let labels: Vec<String> = (0..30).map(|j| (j % 3).to_string()).collect();
+        let train = Dataset::new(x.as_ref(), &labels).unwrap();
+        let method = registry::method("linear-svm").unwrap();
+        Model::train(method, &Values::new(), &prep.parse().unwrap(), &train, &mut ()).unwrap()
+    }
+
+    fn samples(n: usize) -> Mat<f64> {
+        Mat::from_fn(4, n, |i, j| ((i * 31 + j * 17 + i * j) % 23) as f64 - 5.0)
+    }
+
+    #[test]
+    fn blocks_give_the_scores_of_prepared_samples_and_their_largest() {
+        let x = samples(1200);
+        for prep in ["none", "unit", "pca:3,unit", "standard"] {
+            let model = trained(prep);
+            let scores = model.scores(x.as_ref()).unwrap();
+            let prepared = model.prepare(x.as_ref()).unwrap();
+            assert!((&scores - model.classifier().scores(prepared.as_ref()).unwrap()).norm_max() < 1e-12, "{prep}");
+            assert_eq!(model.predict(x.as_ref()).unwrap(), best_class(scores.as_ref()), "{prep}");
+            assert_eq!(model.scores(samples(0).as_ref()).unwrap().shape(), (3, 0));
+            // Rows of samples instead of columns.
+            let rows = x.transpose().to_owned();
+            assert_eq!(model.predict(rows.transpose()).unwrap(), model.predict(x.as_ref()).unwrap(), "{prep}");
+        }
+    }
+
+    #[test]
+    fn the_first_bad_value_is_named_in_any_block() {
+        for prep in ["none", "pca:3,unit"] {
+            let model = trained(prep);
+            let mut x = samples(1200);
+            x[(2, 1150)] = f64::INFINITY;
+            x[(1, 700)] = f64::NAN;
+            let message = model.predict(x.as_ref()).unwrap_err().to_string();
+            assert!(message.starts_with("sample 700, feature 1 (counted from 0) is NaN"), "{message}");
+            assert_eq!(model.scores(x.as_ref()).unwrap_err().to_string(), message);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Principal directions with a fixed sign rule.
 
 use crate::Result;
-use crate::linalg::{fix_signs, gram, mul, normalize_columns, outer_gram, svd, sym_eig};
+use crate::linalg::{fix_signs, gram, mul, normalize_columns, outer_gram, svd, sym_eig_leading};
 use faer::{Mat, MatRef};
 
 /// Below this ratio of eigenvalues the Gram matrix has lost too many digits and the SVD is used instead.
@@ -30,11 +30,10 @@ pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
     let most = most.min(m).min(n.saturating_sub(1));
 
     let small_gram = if m <= n { outer_gram(centred.as_ref()) } else { gram(centred.as_ref()) };
-    let (values, vectors) = sym_eig(small_gram.as_ref(), stage)?;
+    let (values, leading) = sym_eig_leading(small_gram.as_ref(), most, stage)?;
     let precise = most == 0 || values[most - 1] > GRAM_IS_ENOUGH * values[0];
     let (mut basis, variances) = if precise {
-        let leading = vectors.subcols(0, most);
-        let mut basis = if m <= n { leading.to_owned() } else { mul(centred.as_ref(), leading) };
+        let mut basis = if m <= n { leading } else { mul(centred.as_ref(), leading.as_ref()) };
         normalize_columns(basis.as_mut());
         (basis, values[..most].iter().map(|v| v / divisor).collect())
     } else {
@@ -52,10 +51,10 @@ pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
 pub fn pca_from_scatter(mean: Vec<f64>, scatter: MatRef<'_, f64>, n: f64, most: usize, stage: &str) -> Result<Pca> {
     let m = scatter.nrows();
     let divisor = (n - 1.0).max(1.0);
-    let (values, vectors) = sym_eig(scatter, stage)?;
+    let (values, leading) = sym_eig_leading(scatter, most, stage)?;
     let floor = m as f64 * f64::EPSILON * values[0];
     let rank = values.iter().take(most).take_while(|&&v| v > floor).count();
-    let mut basis = vectors.subcols(0, rank).to_owned();
+    let mut basis = leading.subcols(0, rank).to_owned();
     normalize_columns(basis.as_mut());
     fix_signs(basis.as_mut());
     let variances = values[..rank].iter().map(|v| v / divisor).collect();

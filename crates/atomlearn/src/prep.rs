@@ -5,7 +5,9 @@
 
 use crate::export::{Graph, Value};
 use crate::kernel::{KernelMap, KernelSpec};
-use crate::linalg::{ZERO_NORM, column_norms, mul, normalize_columns};
+use crate::linalg::{
+    ZERO_NORM, column as slice, column_major, column_norms, mul, mul_into, normalize_columns, vectorised,
+};
 use crate::pca::{Pca, mean, pca};
 use crate::{Error, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -140,7 +142,13 @@ impl fmt::Display for StepSpec {
 /// A fitted step: `x -> scale * basis^T (x - shift)`, each part optional, a kernel map, or unit length.
 #[derive(Clone, Debug)]
 enum Fitted {
-    Affine { shift: Option<Mat<f64>>, basis: Option<Mat<f64>>, scale: Option<Mat<f64>> },
+    Affine {
+        shift: Option<Mat<f64>>,
+        basis: Option<Mat<f64>>,
+        scale: Option<Mat<f64>>,
+        /// What is subtracted after the projection, `basis^T shift`: this spares a shifted copy of the raw samples.
+        offset: Option<Mat<f64>>,
+    },
     Kernel(KernelMap),
     Unit,
 }
@@ -157,21 +165,21 @@ impl PrepSpec {
     /// Fits the steps on training samples; returns them with the training samples after all steps.
     pub fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
         let n_features = x.nrows();
-        let zero_below = zero_below(x);
-        let mut x = x.to_owned();
+        let raw_norms = column_norms(x);
+        let mut buffers = Buffers { prepared: x.to_owned(), ..Buffers::new() };
         let mut steps = Vec::with_capacity(self.0.len());
         for spec in &self.0 {
-            let step = spec.fit(x.as_ref(), watch)?;
-            x = step.apply(x, &zero_below);
+            let step = spec.fit(buffers.prepared.as_ref(), watch)?;
+            step.apply(None, &raw_norms, &mut buffers);
             if matches!(step, Fitted::Unit) {
-                let zeros = column_norms(x.as_ref()).iter().filter(|&&norm| norm < 0.5).count();
+                let zeros = column_norms(buffers.prepared.as_ref()).iter().filter(|&&norm| norm < 0.5).count();
                 if zeros > 0 {
                     watch.warn(&format!("{zeros} training samples are zero and stay zero; they carry no information"));
                 }
             }
             steps.push(step);
         }
-        Ok((Prep { spec: self.clone(), steps, n_features }, x))
+        Ok((Prep { spec: self.clone(), steps, n_features }, buffers.prepared))
     }
 }
 
@@ -180,7 +188,7 @@ impl StepSpec {
         Ok(match *self {
             StepSpec::Unit => Fitted::Unit,
             StepSpec::Kernel(ref kernel) => Fitted::Kernel(KernelMap::fit(kernel, x, watch)?),
-            StepSpec::Center => Fitted::Affine { shift: Some(column(&mean(x))), basis: None, scale: None },
+            StepSpec::Center => Fitted::affine(Some(column(&mean(x))), None, None),
             StepSpec::Standard => {
                 let means = mean(x);
                 let deviation = |i: usize| {
@@ -193,7 +201,7 @@ impl StepSpec {
             StepSpec::Pca { keep, centred } => {
                 let directions = keep_directions(pca(x, keep.most(), "PCA")?, keep, watch)?;
                 let shift = centred.then(|| column(&directions.mean));
-                Fitted::Affine { shift, basis: Some(directions.basis), scale: None }
+                Fitted::affine(shift, Some(directions.basis), None)
             }
             StepSpec::Random { dim, seed } => random_projection(x.nrows(), dim, seed),
         })
@@ -210,14 +218,14 @@ fn standardised(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> 
         watch.warn(&format!("{constant} features are constant; `standard` maps them to zero"));
     }
     let scales: Vec<f64> = deviations.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 0.0 }).collect();
-    Fitted::Affine { shift: Some(column(means)), basis: None, scale: Some(column(&scales)) }
+    Fitted::affine(Some(column(means)), None, Some(column(&scales)))
 }
 
 fn random_projection(n_features: usize, dim: usize, seed: u64) -> Fitted {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut basis = Mat::from_fn(n_features, dim, |_, _| StandardNormal.sample(&mut rng));
     normalize_columns(basis.as_mut());
-    Fitted::Affine { shift: None, basis: Some(basis), scale: None }
+    Fitted::affine(None, Some(basis), None)
 }
 
 impl Keep {
@@ -256,49 +264,67 @@ fn keep_directions(mut directions: Pca, keep: Keep, watch: &mut dyn Observer) ->
     Ok(directions)
 }
 
-/// Length up to which a preprocessed sample counts as zero: what rounding may leave of a raw one, whatever its scale.
-fn zero_below(x: MatRef<'_, f64>) -> Vec<f64> {
-    column_norms(x).into_iter().map(|norm| ZERO_NORM * norm.min(1.0)).collect()
+/// Makes every column of `y` by `make` from its number and the column of `x`.
+fn fill(y: &mut Mat<f64>, x: MatRef<'_, f64>, make: impl Fn(usize, &[f64], &mut [f64])) {
+    let mut copy = None;
+    let x = column_major(x, &mut copy);
+    y.resize_with(x.nrows(), x.ncols(), |_, _| 0.0);
+    vectorised(|| (0..x.ncols()).for_each(|j| make(j, slice(x, j), y.col_as_slice_mut(j))));
+}
+
+/// Memory for samples on their way through the steps, to be used again for the next ones: fresh memory has to be cleared
+/// page by page, which takes longer than cheap steps themselves.
+pub(crate) struct Buffers {
+    prepared: Mat<f64>,
+    next: Mat<f64>,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Self {
+        Buffers { prepared: Mat::new(), next: Mat::new() }
+    }
 }
 
 impl Fitted {
-    /// [`Fitted::apply`] without a copy where none is needed.
-    fn apply_to(&self, x: MatRef<'_, f64>, zero_below: &[f64]) -> Mat<f64> {
-        match self {
-            Fitted::Kernel(map) => map.apply(x),
-            Fitted::Affine { shift: None, basis: Some(basis), scale: None } => mul(basis.transpose(), x),
-            _ => self.apply(x.to_owned(), zero_below),
-        }
+    fn affine(shift: Option<Mat<f64>>, basis: Option<Mat<f64>>, scale: Option<Mat<f64>>) -> Self {
+        let offset = match (&shift, &basis) {
+            // Parts from a file may not fit together; `n_out` then refuses the step.
+            (Some(shift), Some(basis)) if shift.nrows() == basis.nrows() => {
+                Some(mul(basis.transpose(), shift.as_ref()))
+            }
+            _ => shift.clone(),
+        };
+        Fitted::Affine { shift, basis, scale, offset }
     }
 
-    /// Samples shorter than `zero_below` count as zero.
-    fn apply(&self, mut x: Mat<f64>, zero_below: &[f64]) -> Mat<f64> {
+    /// From the raw samples, or else from those prepared so far. `raw_norms` says which samples count as zero: those no longer than
+    /// what rounding may leave of a raw one, whatever its scale.
+    fn apply(&self, raw: Option<MatRef<'_, f64>>, raw_norms: &[f64], buffers: &mut Buffers) {
+        let Buffers { prepared, next } = buffers;
+        let x = raw.unwrap_or(prepared.as_ref());
         match self {
             Fitted::Unit => {
-                for (column, least) in x.as_mut().col_iter_mut().zip(zero_below) {
-                    let norm = column.norm_l2();
-                    if norm > *least {
-                        column.iter_mut().for_each(|v| *v /= norm);
-                    }
-                }
-                x
+                let norms = if raw.is_some() { raw_norms.to_vec() } else { column_norms(x) };
+                let divisor = |j: usize| if norms[j] > ZERO_NORM * raw_norms[j].min(1.0) { norms[j] } else { 1.0 };
+                fill(next, x, |j, x, y| y.iter_mut().zip(x).for_each(|(y, x)| *y = x / divisor(j)));
             }
-            Fitted::Kernel(map) => map.apply(x.as_ref()),
-            Fitted::Affine { shift, basis, scale } => {
-                if let Some(shift) = shift {
-                    x.as_mut().col_iter_mut().for_each(|mut column| column -= shift.col(0));
+            Fitted::Kernel(map) => *next = map.apply(x),
+            Fitted::Affine { basis, scale, offset, .. } => {
+                match basis {
+                    Some(basis) => mul_into(next, basis.transpose(), x),
+                    None => fill(next, x, |_, x, y| y.copy_from_slice(x)),
                 }
-                if let Some(basis) = basis {
-                    x = mul(basis.transpose(), x.as_ref());
+                if let Some(offset) = offset {
+                    next.as_mut().col_iter_mut().for_each(|mut column| column -= offset.col(0));
                 }
                 if let Some(scale) = scale {
-                    for column in x.as_mut().col_iter_mut() {
+                    for column in next.as_mut().col_iter_mut() {
                         column.iter_mut().zip(scale.col(0).iter()).for_each(|(v, s)| *v *= s);
                     }
                 }
-                x
             }
         }
+        std::mem::swap(prepared, next);
     }
 
     /// The step as part of an ONNX graph, samples in rows.
@@ -313,7 +339,7 @@ impl Fitted {
                 graph.op("Div", &[&x, &divisor])
             }
             Fitted::Kernel(map) => map.export(graph, &x),
-            Fitted::Affine { shift, basis, scale } => {
+            Fitted::Affine { shift, basis, scale, .. } => {
                 let mut x = x;
                 if let Some(shift) = shift {
                     let shift = graph.row(shift.col(0).iter().copied());
@@ -344,7 +370,7 @@ impl Fitted {
                 return Err(mismatch("landmarks", map.landmarks().nrows()));
             }
             Fitted::Kernel(map) => return Ok(map.root().ncols()),
-            Fitted::Affine { shift, basis, scale } => (shift, basis, scale),
+            Fitted::Affine { shift, basis, scale, .. } => (shift, basis, scale),
         };
         for (what, part) in [("shift", shift), ("basis", basis), ("scale", scale)] {
             if let Some(part) = part.as_ref().filter(|part| part.nrows() != n_in) {
@@ -378,10 +404,21 @@ impl Prep {
 
     /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        let zero_below = zero_below(x);
-        let mut steps = self.steps.iter();
-        let first = steps.next().map_or_else(|| x.to_owned(), |step| step.apply_to(x, &zero_below));
-        steps.fold(first, |x, step| step.apply(x, &zero_below))
+        if self.is_empty() {
+            return x.to_owned();
+        }
+        let mut buffers = Buffers::new();
+        self.apply_in(x, &mut buffers);
+        buffers.prepared
+    }
+
+    /// [`Prep::apply`] in memory at hand; there must be a step.
+    pub(crate) fn apply_in<'a>(&self, x: MatRef<'_, f64>, buffers: &'a mut Buffers) -> MatRef<'a, f64> {
+        let raw_norms = column_norms(x);
+        for (i, step) in self.steps.iter().enumerate() {
+            step.apply((i == 0).then_some(x), &raw_norms, buffers);
+        }
+        buffers.prepared.as_ref()
     }
 
     /// All steps as part of an ONNX graph.
@@ -406,7 +443,7 @@ impl Prep {
                 Fitted::Kernel(map) => {
                     [("landmarks", Some(map.landmarks())), ("root", Some(map.root())), ("gamma", Some(map.gamma()))]
                 }
-                Fitted::Affine { shift, basis, scale } => {
+                Fitted::Affine { shift, basis, scale, .. } => {
                     [("shift", shift.as_ref()), ("basis", basis.as_ref()), ("scale", scale.as_ref())]
                 }
             };
@@ -439,7 +476,7 @@ impl Prep {
                     let gamma = take("gamma")?;
                     Fitted::Kernel(KernelMap::restore(kernel, gamma, take("landmarks")?, take("root")?)?)
                 }
-                _ => Fitted::Affine { shift, basis, scale },
+                _ => Fitted::affine(shift, basis, scale),
             };
             n = fitted.n_out(n)?;
             steps.push(fitted);
@@ -505,6 +542,21 @@ mod tests {
         let kept: f64 = all.variances[..most.nrows()].iter().sum();
         assert!(kept >= 0.9 * all.total_variance && kept - all.variances[most.nrows() - 1] < 0.9 * all.total_variance);
         assert_eq!(fit("random:3", &x).1, fit("random:3:0", &x).1);
+    }
+
+    #[test]
+    fn projections_of_samples_far_from_zero_are_those_of_shifted_ones() {
+        let x = Mat::from_fn(6, 12, |i, j| 1e6 + data()[(i, j)]);
+        let (prep, projected) = fit("pca:4", &x);
+        let Fitted::Affine { shift: Some(shift), basis: Some(basis), .. } = &prep.steps[0] else { unreachable!() };
+        let shifted = Mat::from_fn(6, 12, |i, j| x[(i, j)] - shift[(i, 0)]);
+        assert!((projected - mul(basis.transpose(), shifted.as_ref())).norm_max() < 1e-8);
+        let blocks = Mat::from_fn(6, 1100, |i, j| x[(i, j % 12)] + j as f64);
+        let mut buffers = Buffers::new();
+        for (start, width) in [(0, 600), (600, 500)] {
+            let block = blocks.subcols(start, width);
+            assert_eq!(prep.apply_in(block, &mut buffers), prep.apply(block));
+        }
     }
 
     #[test]

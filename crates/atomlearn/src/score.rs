@@ -2,9 +2,13 @@
 
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
-use crate::linalg::{column, column_major, dot, gram, mul};
+use crate::linalg::{column, column_major, dot, gram, mul, mul_into, vectorised};
 use crate::{Blocks, Result};
-use faer::{Mat, MatRef, Scale};
+use faer::{Mat, MatMut, MatRef, Scale};
+use rayon::prelude::*;
+
+/// Samples whose codes are in the cache together.
+const TILE: usize = 128;
 
 /// Squared class residuals `|x - D_c z_c|^2` through the Gram blocks `D_c^T D_c`.
 #[derive(Clone, Debug)]
@@ -94,19 +98,43 @@ impl RidgeResiduals {
 
     /// Class residuals of the samples.
     pub fn of(&self, x: MatRef<'_, f64>) -> Residuals {
-        let (n_atoms, n_classes, n) = (self.blocks.total(), self.blocks.len(), x.ncols());
-        let both = mul(self.stacked.as_ref(), x);
-        let (mut squared, mut code_energy) = (Mat::zeros(n_classes, n), Mat::zeros(n_classes, n));
-        for i in 0..n {
-            let energy = x.col(i).squared_norm_l2();
-            let (z, v) = column(both.as_ref(), i).split_at(n_atoms);
-            for (c, range) in self.blocks.ranges().enumerate() {
-                let (z, v) = (&z[range.clone()], &v[range]);
-                squared[(c, i)] = (energy + dot(z, v)).max(0.0);
-                code_energy[(c, i)] = dot(z, z);
+        let (mut squared, mut code_energy) =
+            (Mat::zeros(self.blocks.len(), x.ncols()), Mat::zeros(self.blocks.len(), x.ncols()));
+        let tiles = squared.par_col_chunks_mut(TILE).zip(code_energy.par_col_chunks_mut(TILE)).enumerate();
+        tiles.for_each_init(Mat::new, |both, (t, (squared, code_energy))| {
+            let x = x.subcols(t * TILE, squared.ncols());
+            // Samples in rows: sums over atoms then go along whole columns.
+            mul_into(both, x.transpose(), self.stacked.transpose());
+            vectorised(|| self.tile(x, both.as_ref(), squared, code_energy));
+        });
+        Residuals { squared, code_energy }
+    }
+
+    /// The residuals of a few samples from `[z; v]^T`.
+    #[inline(always)]
+    fn tile(
+        &self,
+        x: MatRef<'_, f64>,
+        both: MatRef<'_, f64>,
+        mut squared: MatMut<'_, f64>,
+        mut code_energy: MatMut<'_, f64>,
+    ) {
+        let (n, n_atoms) = (x.ncols(), self.blocks.total());
+        let energy: Vec<f64> = x.col_iter().map(|column| column.squared_norm_l2()).collect();
+        for (c, range) in self.blocks.ranges().enumerate() {
+            let (mut change, mut own) = ([0.0; TILE], [0.0; TILE]);
+            for k in range {
+                let (z, v) = (&column(both, k)[..n], &column(both, n_atoms + k)[..n]);
+                for i in 0..n {
+                    change[i] += z[i] * v[i];
+                    own[i] += z[i] * z[i];
+                }
+            }
+            for i in 0..n {
+                squared[(c, i)] = (energy[i] + change[i]).max(0.0);
+                code_energy[(c, i)] = own[i];
             }
         }
-        Residuals { squared, code_energy }
     }
 }
 
@@ -216,14 +244,16 @@ mod tests {
     #[test]
     fn ridge_residuals_equal_the_definition() {
         let d = Mat::from_fn(6, 7, |i, j| ((i * 5 + j * 3) % 11) as f64 / 11.0 - 0.3);
-        let x = Mat::from_fn(6, 4, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
+        // More samples than a tile.
+        let n = TILE + 3;
+        let x = Mat::from_fn(6, n, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
         let blocks = Blocks::from_sizes([3, 0, 4]);
         let residuals = RidgeResiduals::new(d.as_ref(), &blocks, 0.1, "t").unwrap();
         let (z, found) = (mul(residuals.map(), x.as_ref()), residuals.of(x.as_ref()));
         assert!((mul(ridge_map(d.as_ref(), 0.1, "t").unwrap().as_ref(), x.as_ref()) - &z).norm_max() < 1e-14);
         for (c, range) in blocks.ranges().enumerate() {
             let part = mul(d.subcols(range.start, range.len()), z.subrows(range.start, range.len()));
-            for i in 0..4 {
+            for i in 0..n {
                 assert!((found.squared[(c, i)] - (x.col(i) - part.col(i)).squared_norm_l2()).abs() < 1e-12);
             }
         }

@@ -146,7 +146,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
 
     def _samples(self, X) -> np.ndarray:
         check_is_fitted(self)
-        return _aligned(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        # The core refuses what is not finite, and says where it is.
+        return _aligned(validate_data(self, X, dtype=np.float64, order="C", ensure_all_finite=False, reset=False))
 
     def _class_order(self) -> np.ndarray:
         """Place, among the model's classes, of every entry of ``classes_``."""

@@ -7,6 +7,8 @@ use rayon::prelude::*;
 
 /// Width of a panel of the result; one task each.
 const PANEL: usize = 192;
+/// From this many terms per entry on, panels are twice as wide.
+const LONG: usize = 2048;
 /// A symmetric product of at most this width is one task.
 const GRAM_LEAF: usize = 256;
 /// Products below this many multiply-adds are not worth a task switch.
@@ -19,6 +21,12 @@ pub fn mul(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     product
 }
 
+/// [`mul`] into memory at hand.
+pub(crate) fn mul_into(product: &mut Mat<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
+    product.resize_with(a.nrows(), b.ncols(), |_, _| 0.0);
+    into(product.as_mut(), Accum::Replace, a, b, 1.0);
+}
+
 /// `target += scale * a b`.
 pub fn mul_add(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
     into(target, Accum::Add, a, b, scale);
@@ -29,8 +37,10 @@ fn into(target: MatMut<'_, f64>, accum: Accum, a: MatRef<'_, f64>, b: MatRef<'_,
         matmul(target, accum, a, b, scale, Par::Seq);
         return;
     }
-    target.par_col_chunks_mut(PANEL).enumerate().for_each(|(p, panel)| {
-        let b = b.subcols(p * PANEL, panel.ncols());
+    // Every panel packs `a` again, which shows where it is long.
+    let width = if a.ncols() < LONG { PANEL } else { 2 * PANEL };
+    target.par_col_chunks_mut(width).enumerate().for_each(|(p, panel)| {
+        let b = b.subcols(p * width, panel.ncols());
         matmul(panel, accum, a, b, scale, Par::Seq);
     });
 }

@@ -13,11 +13,13 @@ pub(crate) use columns::ZERO_NORM;
 pub use columns::{
     column_norms, concat_columns, dot, frobenius, inner, normalize_columns, relative_change, select_columns,
 };
-pub(crate) use gemm::{add_lower_outer, gram_into, mirror};
+pub(crate) use gemm::{add_lower_outer, gram_into, mirror, mul_into};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{
     add_columns, any_at_least, axpy, column, column_major, largest, largest_magnitude, vectorised,
 };
 pub use spd::{Spd, norm1};
 pub(crate) use spectral::scaled_columns;
-pub use spectral::{FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};
+pub use spectral::{
+    FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, sym_eig_leading, top_eigenvalue,
+};

@@ -6,15 +6,19 @@ use super::{mul, mul_add, outer_gram};
 use crate::{Error, Result};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::evd::tridiag::tridiag_in_place;
+use faer::linalg::evd::{
+    ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch, tridiagonal_self_adjoint_evd,
+};
 use faer::linalg::householder::{
     apply_block_householder_on_the_left_in_place_scratch,
     apply_block_householder_on_the_left_in_place_with_conj as apply_reflections,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj as apply_reflection_sequence,
 };
 use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
 use faer::linalg::svd::{ComputeSvdVectors, svd as faer_svd, svd_scratch};
 use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
-use faer::{Conj, Mat, MatMut, MatRef, Par};
+use faer::{Col, Conj, Mat, MatMut, MatRef, Par};
 use std::cmp::Ordering;
 
 /// Reflections applied together; larger than faer's own choice, because products pay more than they add here.
@@ -144,9 +148,56 @@ pub fn sym_eig(a: MatRef<'_, f64>, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> 
         MemStack::new(&mut MemBuffer::new(request)),
         Default::default(),
     )
-    .map_err(|_| Error::numeric(stage, "the eigenvalue iteration did not converge"))?;
-    let values = (0..n).rev().map(|i| values.column_vector()[i]).collect();
-    Ok((values, Mat::from_fn(n, n, |i, j| vectors[(i, n - 1 - j)])))
+    .map_err(|_| no_convergence(stage))?;
+    Ok((descending(&values), Mat::from_fn(n, n, |i, j| vectors[(i, n - 1 - j)])))
+}
+
+/// [`sym_eig`] with the eigenvectors of the `most` largest eigenvalues only; still all eigenvalues. Vectors of the
+/// tridiagonal form are found all the same, but only these are taken back from it.
+pub fn sym_eig_leading(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+    let n = a.nrows();
+    if most >= n || n < 2 {
+        let (values, vectors) = sym_eig(a, stage)?;
+        return Ok((values, vectors.subcols(0, most.min(n)).to_owned()));
+    }
+    let request = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(request);
+    let stack = MemStack::new(&mut memory);
+    let mut reduced = a.to_owned();
+    let mut reflections = Mat::zeros(recommended_block_size::<f64>(n, n), n - 1);
+    tridiag_in_place(reduced.as_mut(), reflections.as_mut(), Par::Seq, stack, Default::default());
+    let diagonal = Col::from_fn(n, |i| reduced[(i, i)]);
+    let beside = Col::from_fn(n - 1, |i| reduced[(i + 1, i)]);
+    let mut values = Diag::zeros(n);
+    let mut vectors = Mat::zeros(n, n);
+    tridiagonal_self_adjoint_evd(
+        diagonal.as_diagonal(),
+        beside.as_diagonal(),
+        values.as_mut(),
+        Some(vectors.as_mut()),
+        Par::Seq,
+        stack,
+        Default::default(),
+    )
+    .map_err(|_| no_convergence(stage))?;
+    let mut leading = Mat::from_fn(n, most, |i, j| vectors[(i, n - 1 - j)]);
+    apply_reflection_sequence(
+        reduced.submatrix(1, 0, n - 1, n - 1),
+        reflections.as_ref(),
+        Conj::No,
+        leading.subrows_mut(1, n - 1),
+        Par::Seq,
+        stack,
+    );
+    Ok((descending(&values), leading))
+}
+
+fn no_convergence(stage: &str) -> Error {
+    Error::numeric(stage, "the eigenvalue iteration did not converge")
+}
+
+fn descending(values: &Diag<f64>) -> Vec<f64> {
+    values.column_vector().iter().rev().copied().collect()
 }
 
 /// Thin SVD `a = u diag(s) v^T`, singular values largest first.
@@ -273,6 +324,23 @@ mod tests {
         assert!(close(&mul(scaled_columns(vectors.as_ref(), |j| values[j]).as_ref(), vectors.transpose()), &g));
         let top = top_eigenvalue(g.as_ref());
         assert!(top >= values[0] && top <= 1.02 * values[0]);
+    }
+
+    #[test]
+    fn leading_eigenvectors_are_orthonormal_eigenvectors_of_the_largest_values() {
+        for n in [1, 2, 3, 60, 200] {
+            let a = gram(matrix(n + 5, n).as_ref());
+            let (values, _) = sym_eig(a.as_ref(), "t").unwrap();
+            for most in [0, 1, n / 2, n, n + 1] {
+                let (all, leading) = sym_eig_leading(a.as_ref(), most, "t").unwrap();
+                let kept = most.min(n);
+                assert_eq!((all.len(), leading.shape()), (n, (n, kept)));
+                assert!(all.iter().zip(&values).all(|(a, b)| (a - b).abs() <= 1e-12 * values[0]));
+                assert!((gram(leading.as_ref()) - Mat::<f64>::identity(kept, kept)).norm_max() < 1e-12);
+                let scaled = scaled_columns(leading.as_ref(), |j| all[j]);
+                assert!((mul(a.as_ref(), leading.as_ref()) - scaled).norm_max() < 1e-12 * values[0]);
+            }
+        }
     }
 
     #[test]

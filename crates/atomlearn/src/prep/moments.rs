@@ -58,7 +58,7 @@ impl Prep {
         let step = match spec {
             StepSpec::Unit => Fitted::Unit,
             StepSpec::Random { dim, seed } => random_projection(self.n_out()?, dim, seed),
-            StepSpec::Center => Fitted::Affine { shift: Some(column(mean)), basis: None, scale: None },
+            StepSpec::Center => Fitted::affine(Some(column(mean)), None, None),
             StepSpec::Standard => {
                 let scatter = scatter.ok_or_else(missing)?;
                 let deviations: Vec<f64> = (0..mean.len()).map(|i| (scatter[(i, i)] / n).sqrt()).collect();
@@ -69,7 +69,7 @@ impl Prep {
                 let directions = pca_from_scatter(mean.to_vec(), scatter, n, keep.most(), "PCA")?;
                 let directions = keep_directions(directions, keep, watch)?;
                 let shift = centred.then(|| column(&directions.mean));
-                Fitted::Affine { shift, basis: Some(directions.basis), scale: None }
+                Fitted::affine(shift, Some(directions.basis), None)
             }
             StepSpec::Kernel(_) => return Err(missing()),
         };
