@@ -115,12 +115,11 @@ pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
 
 /// [`check_finite`] for samples that are counted from `first`.
 pub(crate) fn check_finite_from(first: usize, x: MatRef<'_, f64>) -> Result<()> {
-    // A column is first looked at as a whole, which is much faster than value by value.
-    let is_finite = |column: ColRef<'_, f64>| match column.try_as_col_major() {
-        Some(column) => all_finite(column.as_slice()),
-        None => column.iter().all(|v| v.is_finite()),
-    };
-    let Some(j) = vectorised(|| x.col_iter().position(|column| !is_finite(column))) else {
+    let first_bad = vectorised(
+        #[inline(always)]
+        || (0..x.ncols()).find(|&j| !is_finite(x.col(j))),
+    );
+    let Some(j) = first_bad else {
         return Ok(());
     };
     let i = x.col(j).iter().position(|v| !v.is_finite()).unwrap_or(0);
@@ -129,6 +128,15 @@ pub(crate) fn check_finite_from(first: usize, x: MatRef<'_, f64>) -> Result<()> 
         first + j,
         x[(i, j)]
     )))
+}
+
+/// A column is looked at as a whole, which is much faster than value by value.
+#[inline(always)]
+fn is_finite(column: ColRef<'_, f64>) -> bool {
+    match column.try_as_col_major() {
+        Some(column) => all_finite(column.as_slice()),
+        None => column.iter().all(|v| v.is_finite()),
+    }
 }
 
 /// `0 v` is zero for finite numbers only; eight sums at a time so that it vectorises.

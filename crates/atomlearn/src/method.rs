@@ -146,7 +146,16 @@ pub trait Classifier: Any + Send + Sync {
 pub fn best_class(scores: MatRef<'_, f64>) -> Vec<usize> {
     let mut copy = None;
     let scores = column_major(scores, &mut copy);
-    vectorised(|| (0..scores.ncols()).map(|j| first_largest(column(scores, j))).collect())
+    let mut best = Vec::with_capacity(scores.ncols());
+    vectorised(
+        #[inline(always)]
+        || {
+            for j in 0..scores.ncols() {
+                best.push(first_largest(column(scores, j)));
+            }
+        },
+    );
+    best
 }
 
 /// Position of the largest value, eight at a time so that it vectorises; the first of equals, 0 if all are NaN.

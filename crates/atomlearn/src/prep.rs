@@ -269,7 +269,14 @@ fn fill(y: &mut Mat<f64>, x: MatRef<'_, f64>, make: impl Fn(usize, &[f64], &mut 
     let mut copy = None;
     let x = column_major(x, &mut copy);
     y.resize_with(x.nrows(), x.ncols(), |_, _| 0.0);
-    vectorised(|| (0..x.ncols()).for_each(|j| make(j, slice(x, j), y.col_as_slice_mut(j))));
+    vectorised(
+        #[inline(always)]
+        || {
+            for j in 0..x.ncols() {
+                make(j, slice(x, j), y.col_as_slice_mut(j));
+            }
+        },
+    );
 }
 
 /// Memory for samples on their way through the steps, to be used again for the next ones: fresh memory has to be cleared

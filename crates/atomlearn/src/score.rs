@@ -105,7 +105,10 @@ impl RidgeResiduals {
             let x = x.subcols(t * TILE, squared.ncols());
             // Samples in rows: sums over atoms then go along whole columns.
             mul_into(both, x.transpose(), self.stacked.transpose());
-            vectorised(|| self.tile(x, both.as_ref(), squared, code_energy));
+            vectorised(
+                #[inline(always)]
+                || self.tile(x, both.as_ref(), squared, code_energy),
+            );
         });
         Residuals { squared, code_energy }
     }
