@@ -1,6 +1,6 @@
 //! The graph of nearest atoms and its Laplacian.
 
-use crate::linalg::{column, gram, mul};
+use crate::linalg::{column, gram, mul, vectorised};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -39,7 +39,16 @@ impl AtomGraph {
         let scan = |squared: &mut Vec<f64>, j: usize| {
             let inner = gram.col(j);
             squared.clear();
-            squared.extend(inner.iter().zip(&norms).map(|(inner, norm)| (norm + norms[j] - 2.0 * inner).max(0.0)));
+            squared.extend(inner.iter());
+            let sum = vectorised(
+                #[inline(always)]
+                || {
+                    for (v, norm) in squared.iter_mut().zip(&norms) {
+                        *v = (norm + norms[j] - 2.0 * *v).max(0.0);
+                    }
+                    sum_of_roots(squared)
+                },
+            );
             let mut nearest: Vec<(f64, usize)> = Vec::with_capacity(k + 1);
             let mut farthest = f64::INFINITY;
             for (i, &distance) in squared.iter().enumerate() {
@@ -52,7 +61,7 @@ impl AtomGraph {
                     }
                 }
             }
-            (sum_of_roots(squared), nearest)
+            (sum, nearest)
         };
         let scans: Vec<_> = (0..n_atoms).into_par_iter().with_min_len(32).map_init(Vec::new, scan).collect();
         let pairs = (n_atoms * n_atoms).max(1) as f64;
@@ -167,12 +176,15 @@ impl AtomGraph {
     }
 }
 
-/// Sum of square roots, four at a time so that it vectorises.
+/// Sum of square roots, eight at a time so that it vectorises.
+#[inline(always)]
 fn sum_of_roots(values: &[f64]) -> f64 {
-    let (fours, rest) = values.as_chunks::<4>();
-    let mut sums = [0.0; 4];
-    for four in fours {
-        (0..4).for_each(|l| sums[l] += four[l].sqrt());
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for eight in eights {
+        for l in 0..8 {
+            sums[l] += eight[l].sqrt();
+        }
     }
     sums.iter().sum::<f64>() + rest.iter().map(|v| v.sqrt()).sum::<f64>()
 }

@@ -50,10 +50,13 @@ pub fn frobenius(a: MatRef<'_, f64>) -> f64 {
 
 /// `|new - old| / |new|`, zero if both are zero.
 pub fn relative_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
-    let squared = |(new, old): (ColRef<'_, f64>, ColRef<'_, f64>)| {
-        new.iter().zip(old.iter()).map(|(new, old)| (new - old) * (new - old)).sum::<f64>()
+    let mut difference = Vec::with_capacity(new.nrows());
+    let mut squared = |(new, old): (ColRef<'_, f64>, ColRef<'_, f64>)| {
+        difference.clear();
+        difference.extend(new.iter().zip(old.iter()).map(|(new, old)| new - old));
+        dot(&difference, &difference)
     };
-    let change = new.col_iter().zip(old.col_iter()).map(squared).sum::<f64>().sqrt();
+    let change = new.col_iter().zip(old.col_iter()).map(&mut squared).sum::<f64>().sqrt();
     if change == 0.0 { 0.0 } else { change / frobenius(new) }
 }
 

@@ -80,16 +80,21 @@ pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_,
     triangular_matmul(target, lower, Accum::Add, a, full, a.transpose(), full, scale, Par::Seq);
 }
 
-/// Copies the lower triangle into the upper one, in tiles that stay in cache.
+/// Copies the lower triangle into the upper one, in tiles that are read and written by columns.
 pub(crate) fn mirror(product: &mut Mat<f64>) {
-    const TILE: usize = 32;
+    const TILE: usize = 16;
     let n = product.nrows();
+    let mut tile = [[0.0; TILE]; TILE];
     for j0 in (0..n).step_by(TILE) {
+        let height = TILE.min(n - j0);
         for i0 in (0..=j0).step_by(TILE) {
-            for j in j0..(j0 + TILE).min(n) {
-                for i in i0..(i0 + TILE).min(j) {
-                    product[(i, j)] = product[(j, i)];
-                }
+            for (c, held) in tile.iter_mut().enumerate().take(n - i0) {
+                held[..height].copy_from_slice(&product.col_as_slice(i0 + c)[j0..j0 + height]);
+            }
+            for r in 0..height {
+                let width = TILE.min(j0 + r - i0);
+                let row = &mut product.col_as_slice_mut(j0 + r)[i0..i0 + width];
+                row.iter_mut().zip(&tile).for_each(|(v, held)| *v = held[r]);
             }
         }
     }

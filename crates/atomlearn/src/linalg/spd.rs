@@ -1,5 +1,6 @@
 //! Symmetric positive definite systems.
 
+use super::axpy;
 use crate::{Error, Observer, Result};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
@@ -129,14 +130,12 @@ pub(crate) fn cholesky(mut a: MatMut<'_, f64>) -> Result<(), usize> {
 pub fn norm1(a: MatRef<'_, f64>) -> f64 {
     let n = a.nrows();
     let mut sums = vec![0.0f64; n];
+    let mut below = Vec::with_capacity(n);
     for j in 0..n {
-        for i in j..n {
-            let v = a[(i, j)].abs();
-            sums[j] += v;
-            if i != j {
-                sums[i] += v;
-            }
-        }
+        below.clear();
+        below.extend(a.col(j).subrows(j, n - j).iter().map(|v| v.abs()));
+        sums[j] += below.iter().sum::<f64>();
+        axpy(1.0, &below[1..], &mut sums[j + 1..]);
     }
     sums.into_iter().fold(0.0, f64::max)
 }
