@@ -19,26 +19,26 @@
 
 pub(crate) mod partitioned;
 mod refit;
+mod steps;
 
-use crate::coding::margin::{ActiveSet, Margins};
+use crate::coding::margin::ActiveSet;
 use crate::export::{Graph, Value};
-use crate::graph::{Affinity, AtomGraph};
-use crate::linalg::{Spd, column_norms, gram, inner, mul, mul_add, norm1, outer_gram, qr, relative_change, upper_mul};
+use crate::graph::Affinity;
+use crate::linalg::mul;
 use crate::method::{best_class, sizes_row};
+use crate::observe::Trace;
 use crate::params::{AtomCount, Domain, params};
 use crate::score::RidgeResiduals;
 use crate::svm::{self, Svm};
-use crate::update::splitting::{CodeSystem, Kernel};
-use crate::update::subspace::{CodeBasis, Inverse, LeastSquares, MappedCodes, Samples, Subspace, least_squares};
+use crate::update::splitting::Kernel;
+use crate::update::subspace::{Samples, Subspace};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init, range};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
+use steps::{Place, Renewed};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
 const USUAL_ATOMS: usize = 10;
-/// Above this condition number the code matrix gets [`SAFE_RIDGE`] added to its Laplacian.
-const WORST_CONDITION: f64 = 1e10;
-const SAFE_RIDGE: f64 = 1e-3;
 
 /// Which of the three decision rules is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,8 +217,6 @@ impl LcdlSv {
         let mut scores = Mat::zeros(n_classes, x.ncols());
         let mut ridge = self.laplacian_ridge;
         let mut memory = svm::Memory::default();
-        // Rescaled atoms have another kernel.
-        let mut kernel = if self.atom_norm == AtomNorm::None { Kernel::of(&space) } else { None };
 
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
             let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
@@ -230,31 +228,43 @@ impl LcdlSv {
         if watch.step(&first).is_break() || self.max_iter == 0 {
             return finish(&d, &svm, &scores, watch);
         }
+        // Rescaled atoms have another kernel.
+        let kernel = if self.atom_norm == AtomNorm::None { Kernel::of(&space) } else { None };
+        let mut place = self.place(&d, &space, kernel.as_ref(), &mut ridge, watch)?;
         for iter in 1..=self.max_iter {
-            let atom_gram = gram(d.as_ref());
-            let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
-            let system = CodeSystem { atom_gram, graph: &graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
-            let (basis, rest) = self.code_basis(&d, &space, kernel, system, &mut ridge, watch)?;
-            let pull = self.pull(&space, &basis, &svm)?;
-            let CodeBasis { q, map, laplacian, .. } = basis;
-            let (codes, before) = self.codes(map, pull, &samples, &svm.bias, &scores, &targets);
+            let pull = self.pull(&space, &place.basis, &svm)?;
+            let (codes, before) = self.codes(&place.basis, pull, &samples, &svm.bias, &scores, &targets);
 
-            let step = least_squares(&samples, q, codes, "LCDL-SV dictionary step", watch)?;
-            let codes = self.constrain(step);
-            kernel = rest.filter(|rest| rest.completes(&codes.dictionary));
-            let dictionary = || match &kernel {
-                Some(kernel) => kernel.dictionary(&codes.dictionary),
-                None => codes.dictionary.dictionary(),
+            // Dictionary and classifiers follow from the codes, each on its own, and the place of the next codes follows
+            // from the dictionary alone.
+            let mut told = Trace::default();
+            let dictionary = || -> Result<(Renewed, Option<Place>)> {
+                let renewed = self.renew(&samples, &place, &codes, &d, ridge, &mut told)?;
+                if iter == self.max_iter || renewed.change <= self.tol {
+                    return Ok((renewed, None));
+                }
+                let kernel = place.kernel_of(&renewed.space);
+                let next = self.place(&renewed.d, &renewed.space, kernel, &mut ridge, &mut told)?;
+                Ok((renewed, Some(next)))
             };
-            let (next, classifiers) =
-                rayon::join(dictionary, || self.classifiers(&codes, &targets, &svm, before, &mut memory));
-            let change = relative_change(next.as_ref(), d.as_ref());
-            (svm, scores) = classifiers?;
-            (d, space) = (next, codes.dictionary);
+            let mut fit_svm = |q, y, before| self.classifiers(q, y, &targets, &svm, before, &mut memory);
+            let classifiers = || (self.atom_norm == AtomNorm::None).then(|| fit_svm(&place.basis.q, &codes.y, before));
+            let (dictionary, classifiers) = rayon::join(dictionary, classifiers);
+            told.warnings.iter().for_each(|warning| watch.warn(warning));
+            let (renewed, next) = dictionary?;
+            (svm, scores) = match (classifiers, &renewed.recoded) {
+                (Some(classifiers), None) => classifiers?,
+                // Cut or rescaled codes have coordinates of their own.
+                (_, recoded) => {
+                    let (q, y) = recoded.as_ref().map_or((&place.basis.q, &codes.y), |(q, y)| (q, y));
+                    fit_svm(q, y, None)?
+                }
+            };
+            (d, space) = (renewed.d, renewed.space);
 
             let terms = [
-                ("reconstruction", codes.residual),
-                ("graph", self.graph_term(&graph, laplacian.as_ref(), &codes.q, &codes.gram, ridge.unwrap_or(0.0))),
+                ("reconstruction", renewed.residual),
+                ("graph", renewed.graph_term),
                 ("support vector", self.support_vector_term(&svm, &scores, &targets)),
             ];
             let report = Step {
@@ -262,200 +272,16 @@ impl LcdlSv {
                 max_iter: self.max_iter,
                 objective: Some(terms.iter().map(|(_, value)| value).sum()),
                 terms: &terms,
-                change: Some(change),
+                change: Some(renewed.change),
                 model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))),
             };
-            if watch.step(&report).is_break() || change <= self.tol {
-                break;
+            let stopped = watch.step(&report).is_break();
+            match next {
+                Some(next) if !stopped => place = next,
+                _ => break,
             }
         }
         finish(&d, &svm, &scores, watch)
-    }
-
-    /// Where the codes live, by way of the dictionary's kernel if that is small; then also the kernel of the next one.
-    fn code_basis(
-        &self,
-        d: &Mat<f64>,
-        space: &Subspace,
-        kernel: Option<Kernel>,
-        system: CodeSystem<'_>,
-        ridge: &mut Option<f64>,
-        watch: &mut dyn Observer,
-    ) -> Result<(CodeBasis, Option<Kernel>)> {
-        let worst = if ridge.is_none() { WORST_CONDITION } else { f64::INFINITY };
-        if let Some((basis, rest)) = kernel.and_then(|kernel| kernel.code_basis(d.as_ref(), &system, worst)) {
-            return Ok((basis, Some(rest)));
-        }
-        let a = self.code_matrix(system.atom_gram, system.graph, ridge, watch)?;
-        Ok((space.code_basis(&a), None))
-    }
-
-    /// `A = D^T D + lambda1 (L + ridge I)`, factored. Singular as soon as the graph has more components than the
-    /// dictionary has dimensions; then, unless the user fixed it, the ridge is switched on for good.
-    fn code_matrix(
-        &self,
-        gram: Mat<f64>,
-        graph: &AtomGraph,
-        ridge: &mut Option<f64>,
-        watch: &mut dyn Observer,
-    ) -> Result<Spd> {
-        let stage = "LCDL-SV code step";
-        let mut a = gram;
-        graph.add_laplacian(self.lambda1, &mut a);
-        if ridge.is_none() {
-            match Spd::new(a.clone(), stage) {
-                Ok(factor) if factor.condition(norm1(a.as_ref())) < WORST_CONDITION => return Ok(factor),
-                _ => watch.warn(&format!(
-                    "{stage}: the atom graph has {} components and cannot regularise {} atoms; \
-                     laplacian_ridge = {SAFE_RIDGE} is used from here on (set it to silence this)",
-                    graph.components(),
-                    a.nrows(),
-                )),
-            }
-        }
-        let by = *ridge.get_or_insert(SAFE_RIDGE);
-        (0..a.nrows()).for_each(|i| a[(i, i)] += self.lambda1 * by);
-        Spd::with_jitter(a, stage, watch)
-    }
-
-    /// The codes in their basis, `Y = Y0 + a G W`, see [`crate::coding::margin`]; `scores` are `U^T z` of the previous
-    /// codes. With a pull also the classifiers in that basis and their scores of the new codes.
-    fn codes(
-        &self,
-        map: Mat<f64>,
-        pull: Option<Pull>,
-        samples: &Samples<'_>,
-        bias: &[f64],
-        scores: &Mat<f64>,
-        targets: &[usize],
-    ) -> (MappedCodes, Option<Before>) {
-        let mut codes = MappedCodes::new(map, samples);
-        let Some(Pull { u, g, coupling }) = pull else {
-            return (codes, None);
-        };
-        let strength = self.strength();
-        let margins = Margins { coupling: coupling.as_ref(), bias, strength, targets };
-        let mut moved = mul(u.transpose(), codes.y.as_ref());
-        let w = margins.weights(moved.as_ref(), scores.as_ref(), self.active_set);
-        mul_add(moved.as_mut(), strength, coupling.as_ref(), w.as_ref());
-        codes.pull(Scale(strength) * g, w);
-        (codes, Some(Before { weights: u, scores: moved }))
-    }
-
-    /// `a`, the strength of the pull.
-    fn strength(&self) -> f64 {
-        2.0 * self.lambda2 * self.theta
-    }
-
-    /// The classifiers as the code step sees them; `None` where they do not pull.
-    fn pull(&self, space: &Subspace, basis: &CodeBasis, svm: &Svm) -> Result<Option<Pull>> {
-        let q = &basis.q;
-        if self.strength() == 0.0 || svm.weights.norm_max() == 0.0 {
-            return Ok(None);
-        }
-        let u = mul(q.transpose(), svm.weights.as_ref());
-        let g = match &basis.inverse {
-            Inverse::Factor(h) => h.solve(u.as_ref()),
-            Inverse::Product(r) if self.atom_norm == AtomNorm::None => {
-                upper_mul(r.as_ref(), mul(space.q.transpose(), svm.weights.as_ref()).as_ref())
-            }
-            // Rescaled atoms take U out of the span of Q. The codes stay in theirs: with B = Q^T A^-1 Q, the inverse of
-            // A restricted to it is R B^-1 R^T, the same as above whenever U = Q V.
-            Inverse::Product(r) => {
-                let b = mul(mul(space.q.transpose(), q.as_ref()).as_ref(), r.as_ref());
-                let b = Spd::new(b, "LCDL-SV code step with constrained atoms")?;
-                upper_mul(r.as_ref(), b.solve(mul(r.transpose(), u.as_ref()).as_ref()).as_ref())
-            }
-        };
-        let coupling = mul(u.transpose(), g.as_ref());
-        Ok(Some(Pull { u, g, coupling }))
-    }
-
-    /// Rescales atoms by `atom_norm`, and code rows by the inverse, so that `D Z` stays.
-    fn constrain(&self, step: LeastSquares) -> Codes {
-        let LeastSquares { dictionary, codes: y, code_gram: gram, residual, cut } = step;
-        match self.rescale(&dictionary) {
-            None => Codes { q: dictionary.q.clone(), y, gram, residual, dictionary, as_coded: !cut },
-            Some(Rescaled { code_q, code_r, dictionary }) => {
-                let y = mul(code_r.as_ref(), y.as_ref());
-                Codes { q: code_q, gram: outer_gram(y.as_ref()), y, residual, dictionary, as_coded: false }
-            }
-        }
-    }
-
-    fn rescale(&self, dictionary: &Subspace) -> Option<Rescaled> {
-        if self.atom_norm == AtomNorm::None {
-            return None;
-        }
-        let lengths = column_norms(dictionary.dictionary().as_ref());
-        let scales: Vec<f64> = lengths
-            .iter()
-            .map(|&length| match self.atom_norm {
-                AtomNorm::Ball => length.max(1.0),
-                _ if length > 0.0 => length,
-                _ => 1.0,
-            })
-            .collect();
-        let scaled = |power: i32| {
-            let q = &dictionary.q;
-            qr(Mat::from_fn(q.nrows(), q.ncols(), |k, j| q[(k, j)] * scales[k].powi(power)).as_ref())
-        };
-        let (code_q, code_r) = scaled(1);
-        let (q, r) = scaled(-1);
-        Some(Rescaled { code_q, code_r, dictionary: Subspace { e_t: mul(r.as_ref(), dictionary.e_t.as_ref()), q } })
-    }
-
-    /// The SVM on the codes `Z = q y`, and its `U^T z`. Warm starts stay in the span of the codes by construction.
-    fn classifiers(
-        &self,
-        codes: &Codes,
-        targets: &[usize],
-        last: &Svm,
-        before: Option<Before>,
-        memory: &mut svm::Memory,
-    ) -> Result<(Svm, Mat<f64>)> {
-        let (q, y, n_classes, tau) = (&codes.q, &codes.y, last.bias.len(), 1.0 / self.theta);
-        if self.svm_solver == Solver::Lbfgs {
-            // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
-            let svm = svm::lbfgs::one_vs_rest(mul(q.as_ref(), y.as_ref()).as_ref(), targets, n_classes, tau);
-            let in_span = mul(q.transpose(), svm.weights.as_ref());
-            let svm = Svm { weights: mul(q.as_ref(), in_span.as_ref()), bias: svm.bias };
-            return Ok((svm, mul(in_span.transpose(), y.as_ref())));
-        }
-        let Before { weights, scores } = before.filter(|_| codes.as_coded).unwrap_or_else(|| {
-            let weights = mul(q.transpose(), last.weights.as_ref());
-            Before { scores: mul(weights.transpose(), y.as_ref()), weights }
-        });
-        let start = Svm { weights, bias: last.bias.clone() };
-        let start = svm::Start { outputs: start.with_bias(scores), svm: &start };
-        let svm::Trained { svm, outputs } =
-            svm::one_vs_rest_in(memory, y.as_ref(), targets, n_classes, tau, Some(start))?;
-        let scores = Mat::from_fn(n_classes, y.ncols(), |c, i| outputs[(c, i)] - svm.bias[c]);
-        Ok((Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias }, scores))
-    }
-
-    /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`; `laplacian` is `q^T L q`, where it is at hand.
-    fn graph_term(
-        &self,
-        graph: &AtomGraph,
-        laplacian: Option<&Mat<f64>>,
-        q: &Mat<f64>,
-        code_gram: &Mat<f64>,
-        ridge: f64,
-    ) -> f64 {
-        let smooth = match laplacian {
-            Some(laplacian) => inner(laplacian.as_ref(), code_gram.as_ref()).max(0.0),
-            None => graph.energy(q.as_ref(), code_gram.as_ref()),
-        };
-        // q is orthonormal, so the energy of all codes is the trace.
-        let energy: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        self.lambda1 * (smooth + ridge * energy)
-    }
-
-    /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`; `scores` are without bias.
-    fn support_vector_term(&self, svm: &Svm, scores: &Mat<f64>, targets: &[usize]) -> f64 {
-        let (norms, losses) = svm.objective_terms(svm.with_bias(scores.clone()).as_ref(), targets);
-        2.0 * self.lambda2 * (norms + self.theta * losses)
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
@@ -486,37 +312,6 @@ fn fuse(residual: &Mat<f64>, svm: &Mat<f64>, eta2: f64) -> Mat<f64> {
 fn accuracy(scores: MatRef<'_, f64>, targets: &[usize]) -> f64 {
     let right = best_class(scores).iter().zip(targets).filter(|(found, target)| found == target).count();
     right as f64 / targets.len() as f64
-}
-
-/// Codes `Z = q y` after the dictionary step, with the dictionary that made them.
-struct Codes {
-    q: Mat<f64>,
-    y: Mat<f64>,
-    gram: Mat<f64>,
-    residual: f64,
-    dictionary: Subspace,
-    /// Neither coordinates nor values have changed since the code step.
-    as_coded: bool,
-}
-
-/// The last classifiers in the coordinates of new codes, and their `U^T z`.
-struct Before {
-    weights: Mat<f64>,
-    scores: Mat<f64>,
-}
-
-/// The classifiers in the coordinates of the codes: `U`, `G = A^-1 U` and `M = U^T G`.
-struct Pull {
-    u: Mat<f64>,
-    g: Mat<f64>,
-    coupling: Mat<f64>,
-}
-
-/// A dictionary of rescaled atoms; codes `q y` become `code_q (code_r y)`.
-struct Rescaled {
-    code_q: Mat<f64>,
-    code_r: Mat<f64>,
-    dictionary: Subspace,
 }
 
 impl LcdlSvModel {

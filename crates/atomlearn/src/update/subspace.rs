@@ -58,13 +58,14 @@ pub struct Samples<'a> {
     /// `X`.
     pub x: MatRef<'a, f64>,
     outer: Option<Mat<f64>>,
+    energy: f64,
 }
 
 /// Codes `Y = M X + G W` in the coordinates of a [`CodeBasis`].
-pub struct MappedCodes {
+pub struct MappedCodes<'a> {
     /// `Y`, r x samples.
     pub y: Mat<f64>,
-    map: Mat<f64>,
+    map: MatRef<'a, f64>,
     /// `G` (r x classes) and `W` (classes x samples), if there is such a part.
     pull: Option<(Mat<f64>, Mat<f64>)>,
 }
@@ -73,20 +74,8 @@ pub struct MappedCodes {
 pub struct LeastSquares {
     /// The new dictionary.
     pub dictionary: Subspace,
-    /// `Y`, r x samples, in the coordinates of `dictionary.q`.
-    pub codes: Mat<f64>,
-    /// `Y Y^T`.
+    /// `Y Y^T`, in the coordinates of `dictionary.q`.
     pub code_gram: Mat<f64>,
-    /// `|X - E Y|^2`.
-    pub residual: f64,
-    /// Codes had to be cut, so that their coordinates are not those they came in.
-    pub cut: bool,
-}
-
-/// [`least_squares`] from sums over the samples.
-pub struct Refit {
-    /// The new dictionary.
-    pub dictionary: Subspace,
     /// `|X - E Y|^2`.
     pub residual: f64,
     /// Codes had to be cut: those that are left are `kept^T Y`.
@@ -137,14 +126,14 @@ impl Subspace {
 impl<'a> Samples<'a> {
     /// Forms `X X^T` if that is the cheaper way to the products with codes.
     pub fn new(x: MatRef<'a, f64>) -> Self {
-        Samples { x, outer: (x.ncols() > x.nrows()).then(|| outer_gram(x)) }
+        Samples { x, outer: (x.ncols() > x.nrows()).then(|| outer_gram(x)), energy: x.squared_norm_l2() }
     }
 }
 
-impl MappedCodes {
+impl<'a> MappedCodes<'a> {
     /// `Y = M X`.
-    pub fn new(map: Mat<f64>, samples: &Samples<'_>) -> Self {
-        MappedCodes { y: mul(map.as_ref(), samples.x), map, pull: None }
+    pub fn new(map: MatRef<'a, f64>, samples: &Samples<'_>) -> Self {
+        MappedCodes { y: mul(map, samples.x), map, pull: None }
     }
 
     /// Adds `G W`.
@@ -158,17 +147,11 @@ impl MappedCodes {
         let Some(outer) = &samples.outer else {
             return mul(self.y.as_ref(), samples.x.transpose());
         };
-        let mut product = mul(self.map.as_ref(), outer.as_ref());
+        let mut product = mul(self.map, outer.as_ref());
         if let Some((g, w)) = &self.pull {
             mul_add(product.as_mut(), 1.0, g.as_ref(), mul(w.as_ref(), samples.x.transpose()).as_ref());
         }
         product
-    }
-
-    /// The codes in a part of their coordinates: `kept^T Y`.
-    fn cut(self, kept: MatRef<'_, f64>) -> Self {
-        let into = |a: &Mat<f64>| mul(kept.transpose(), a.as_ref());
-        MappedCodes { y: into(&self.y), map: into(&self.map), pull: self.pull.map(|(g, w)| (into(&g), w)) }
     }
 }
 
@@ -197,41 +180,35 @@ fn condition(gram: Mat<f64>) -> f64 {
 /// `Y` has full row rank in exact arithmetic; should rounding deny it, the lost directions are cut and reported.
 pub fn least_squares(
     samples: &Samples<'_>,
-    q: Mat<f64>,
-    codes: MappedCodes,
+    q: &Mat<f64>,
+    codes: &MappedCodes<'_>,
     stage: &str,
     watch: &mut dyn Observer,
 ) -> Result<LeastSquares> {
-    let code_gram = outer_gram(codes.y.as_ref());
-    let (factor, cross) = rayon::join(|| Spd::new(code_gram.clone(), stage), || codes.times_samples(samples));
-    let Ok(factor) = factor else {
-        let kept = kept_directions(&code_gram, stage, watch)?;
-        let left = least_squares(samples, mul(q.as_ref(), kept.as_ref()), codes.cut(kept.as_ref()), stage, watch)?;
-        return Ok(LeastSquares { cut: true, ..left });
-    };
-    let (e_t, residual) = best_fit(&factor, &cross, samples.x.squared_norm_l2());
-    Ok(LeastSquares { dictionary: Subspace { e_t, q }, codes: codes.y, code_gram, residual, cut: false })
+    let (code_gram, cross) = rayon::join(|| outer_gram(codes.y.as_ref()), || codes.times_samples(samples));
+    least_squares_from_sums(q, code_gram, &cross, samples.energy, stage, watch)
 }
 
 /// The same from `Y Y^T`, `Y X^T` and `|X|^2`.
 pub fn least_squares_from_sums(
     q: &Mat<f64>,
-    code_gram: &Mat<f64>,
+    code_gram: Mat<f64>,
     cross: &Mat<f64>,
     energy: f64,
     stage: &str,
     watch: &mut dyn Observer,
-) -> Result<Refit> {
+) -> Result<LeastSquares> {
     if let Ok(factor) = Spd::new(code_gram.clone(), stage) {
         let (e_t, residual) = best_fit(&factor, cross, energy);
-        return Ok(Refit { dictionary: Subspace { e_t, q: q.clone() }, residual, kept: None });
+        return Ok(LeastSquares { dictionary: Subspace { e_t, q: q.clone() }, code_gram, residual, kept: None });
     }
-    let kept = kept_directions(code_gram, stage, watch)?;
+    let kept = kept_directions(&code_gram, stage, watch)?;
     let into = |a: &Mat<f64>| mul(kept.transpose(), a.as_ref());
-    let factor = Spd::new(mul(into(code_gram).as_ref(), kept.as_ref()), stage)?;
+    let code_gram = mul(into(&code_gram).as_ref(), kept.as_ref());
+    let factor = Spd::new(code_gram.clone(), stage)?;
     let (e_t, residual) = best_fit(&factor, &into(cross), energy);
     let dictionary = Subspace { e_t, q: mul(q.as_ref(), kept.as_ref()) };
-    Ok(Refit { dictionary, residual, kept: Some(kept) })
+    Ok(LeastSquares { dictionary, code_gram, residual, kept: Some(kept) })
 }
 
 /// The directions of the codes that rounding has left, told to the observer.
@@ -272,13 +249,13 @@ mod tests {
         let a = Spd::new(a, "t").unwrap();
         let basis = start.code_basis(&a);
         let samples = Samples::new(x.as_ref());
-        let mut codes = MappedCodes::new(basis.map, &samples);
+        let mut codes = MappedCodes::new(basis.map.as_ref(), &samples);
         let z = a.solve(mul(d.transpose(), x.as_ref()).as_ref());
         assert!((mul(basis.q.as_ref(), codes.y.as_ref()) - &z).norm_max() < 1e-11);
 
         codes.pull(matrix(5, 3), matrix(3, 30));
         let z = mul(basis.q.as_ref(), codes.y.as_ref());
-        let step = least_squares(&samples, basis.q, codes, "t", &mut ()).unwrap();
+        let step = least_squares(&samples, &basis.q, &codes, "t", &mut ()).unwrap();
         let expected = mul(x.as_ref(), pinv(z.as_ref(), "t").unwrap().as_ref());
         let found = step.dictionary.dictionary();
         assert!((&found - &expected).norm_max() < 1e-9);
@@ -300,8 +277,9 @@ mod tests {
         let (q, y) = qr(z.as_ref());
         // The samples are orthonormal, so y = (y x^T) x.
         let samples = Samples::new(x.as_ref());
-        let codes = MappedCodes::new(mul(y.as_ref(), x.transpose()), &samples);
-        let step = least_squares(&samples, q, codes, "t", &mut ()).unwrap();
+        let map = mul(y.as_ref(), x.transpose());
+        let codes = MappedCodes::new(map.as_ref(), &samples);
+        let step = least_squares(&samples, &q, &codes, "t", &mut ()).unwrap();
         let expected = faer::mat![
             [0.4748576604, 0.2502137891, -0.571765593, -0.0025077377],
             [0.1226750139, 0.1840187978, 0.8367775698, 1.1482487368]
@@ -318,9 +296,10 @@ mod tests {
         (0..10).for_each(|j| y[(2, j)] = y[(0, j)]);
         let x = matrix(4, 10);
         let samples = Samples::new(x.as_ref());
-        let mut codes = MappedCodes::new(Mat::zeros(3, 4), &samples);
+        let map = Mat::zeros(3, 4);
+        let mut codes = MappedCodes::new(map.as_ref(), &samples);
         codes.pull(Mat::identity(3, 3), y);
-        let step = least_squares(&samples, q, codes, "t", &mut trace).unwrap();
+        let step = least_squares(&samples, &q, &codes, "t", &mut trace).unwrap();
         assert_eq!((step.dictionary.q.ncols(), trace.warnings.len()), (2, 1));
         let thin = mul(matrix(5, 2).as_ref(), matrix(2, 30).as_ref());
         assert_eq!(Subspace::new(matrix(5, 9).as_ref(), thin.as_ref()).unwrap().q.ncols(), 2);

@@ -7,7 +7,8 @@
 //! are Newton steps of the SVM. The first iteration has no pull, and the SVM starts from known sums.
 
 use super::refit::{LAGGING, lagging_warning};
-use super::{AtomNorm, LcdlSv, Pull, Rescaled, USUAL_ATOMS};
+use super::steps::{Pull, Rescaled};
+use super::{AtomNorm, LcdlSv, USUAL_ATOMS};
 use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
 use crate::linalg::{gram, mul, qr, relative_change};
@@ -167,7 +168,7 @@ impl LcdlRounds {
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<bool> {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
         let energy: f64 = (0..moments.n_features()).map(|i| moments.outer[(i, i)]).sum();
-        let step = least_squares_from_sums(&self.code_q, &code_gram, &cross, energy, STAGE, watch)?;
+        let step = least_squares_from_sums(&self.code_q, code_gram, &cross, energy, STAGE, watch)?;
         let mut same = true;
         if let Some(kept) = &step.kept {
             self.coding.transform = mul(kept.transpose(), self.coding.transform.as_ref());

@@ -1,5 +1,6 @@
 use super::*;
-use crate::observe::Trace;
+use crate::graph::AtomGraph;
+use crate::linalg::{Spd, column_norms, gram};
 use crate::synth;
 
 fn params() -> LcdlSv {
