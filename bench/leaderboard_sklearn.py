@@ -70,10 +70,10 @@ class Span(BaseEstimator, TransformerMixin):
 
 LDA = Pipeline([("span", Span()), ("lda", LinearDiscriminantAnalysis(solver="lsqr"))])
 BASELINES = {
-    "LDA": (LDA, {"lda__shrinkage": ["auto", 1e-3, 1e-2, 0.1, 0.5]}),
-    "LinearSVC": (LinearSVC(dual="auto", max_iter=5000), {"C": [0.1, 1, 10, 100]}),
-    "SVC": (SVC(), {"C": [1, 10, 100], "gamma": [0.25, 0.5, 1, 2, 4, 8, 16]}),
-    "RidgeClassifier": (RidgeClassifier(), {"alpha": [1e-3, 1e-2, 0.1, 1, 10]}),
+    "LDA": (LDA, {"lda__shrinkage": ["auto", 1e-3, 1e-2, 0.1, 0.5, 0.9]}),
+    "LinearSVC": (LinearSVC(dual="auto", max_iter=5000), {"C": [0.1, 1, 10, 100, 1000]}),
+    "SVC": (SVC(), {"C": [1, 10, 100, 1000], "gamma": [0.06, 0.25, 0.5, 1, 2, 4, 8]}),
+    "RidgeClassifier": (RidgeClassifier(), {"alpha": [1e-4, 1e-3, 1e-2, 0.1, 1, 10]}),
     "kNN": (KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 9]}),
 }
 
