@@ -85,9 +85,21 @@ impl AtomGraph {
 
     /// `L = T - M` as a dense matrix.
     pub fn laplacian(&self) -> Mat<f64> {
-        let mut laplacian = Mat::zeros(self.n_atoms, self.n_atoms);
-        self.add_laplacian(1.0, &mut laplacian);
-        laplacian
+        self.laplacian_from(0)
+    }
+
+    /// The rows and columns of `L` from `first` on.
+    pub fn laplacian_from(&self, first: usize) -> Mat<f64> {
+        let mut corner = Mat::zeros(self.n_atoms - first, self.n_atoms - first);
+        for &(i, j, weight) in self.edges.iter().filter(|&&(_, j, _)| j >= first) {
+            corner[(j - first, j - first)] += weight;
+            if i >= first {
+                corner[(i - first, i - first)] += weight;
+                corner[(i - first, j - first)] -= weight;
+                corner[(j - first, i - first)] -= weight;
+            }
+        }
+        corner
     }
 
     /// `target += scale * L`.
@@ -111,6 +123,13 @@ impl AtomGraph {
         degrees.into_iter().fold(0.0, f64::max)
     }
 
+    /// `L a`.
+    pub fn times(&self, a: MatRef<'_, f64>) -> Mat<f64> {
+        let mut product = Mat::zeros(a.nrows(), a.ncols());
+        self.add_product(a, &mut product);
+        product
+    }
+
     /// `target += L a`.
     pub fn add_product(&self, a: MatRef<'_, f64>, target: &mut Mat<f64>) {
         for c in 0..a.ncols() {
@@ -121,20 +140,6 @@ impl AtomGraph {
                 to[j] -= difference;
             }
         }
-    }
-
-    /// `V` with `V V^T = q^T L q`: for every edge a column, the difference of two rows of `q` times the root of the weight.
-    pub fn differences(&self, q: MatRef<'_, f64>) -> Mat<f64> {
-        let rows = q.transpose().to_owned();
-        let mut differences = Mat::zeros(q.ncols(), self.edges.len());
-        for (e, &(i, j, weight)) in self.edges.iter().enumerate() {
-            let root = weight.sqrt();
-            let (from, to) = (column(rows.as_ref(), i), column(rows.as_ref(), j));
-            for ((v, from), to) in differences.col_as_slice_mut(e).iter_mut().zip(from).zip(to) {
-                *v = root * (from - to);
-            }
-        }
-        differences
     }
 
     /// `tr(Z^T L Z)` for codes with `Z Z^T = q c q^T`: the sum of `w (q_i - q_j)^T c (q_i - q_j)` over the edges, where `q_i`

@@ -55,22 +55,32 @@ pub fn gram(a: MatRef<'_, f64>) -> Mat<f64> {
 
 /// [`gram`] into memory at hand.
 pub(crate) fn gram_into(product: &mut Mat<f64>, a: MatRef<'_, f64>) {
-    lower_gram(product.as_mut(), a);
+    lower_product(product.as_mut(), Accum::Replace, 1.0, a.transpose(), a);
     mirror(product);
 }
 
-/// The lower triangle of `a^T a` by halves: one large product below the diagonal, the same again on either side of it.
-fn lower_gram(product: MatMut<'_, f64>, a: MatRef<'_, f64>) {
-    let n = a.ncols();
+/// Adds `scale * a b`, known to be symmetric or part of a symmetric sum, to the lower triangle of `target`.
+pub(crate) fn add_lower_product(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
+    lower_product(target, Accum::Add, scale, a, b);
+}
+
+/// The lower triangle of `a b` by halves: one large product below the diagonal, the same again on either side of it.
+fn lower_product(product: MatMut<'_, f64>, accum: Accum, scale: f64, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
+    let n = a.nrows();
     if n <= GRAM_LEAF {
         let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
-        return triangular_matmul(product, lower, Accum::Replace, a.transpose(), full, a, full, 1.0, Par::Seq);
+        return triangular_matmul(product, lower, accum, a, full, b, full, scale, Par::Seq);
     }
     let half = n / 2;
-    let (left, right) = a.split_at_col(half);
+    let ((upper, lower), (left, right)) = (a.split_at_row(half), b.split_at_col(half));
     let (upper_left, _, lower_left, lower_right) = product.split_at_mut(half, half);
-    let corner = || into(lower_left, Accum::Replace, right.transpose(), left, 1.0);
-    let diagonal = || rayon::join(|| lower_gram(upper_left, left), || lower_gram(lower_right, right));
+    let corner = || into(lower_left, accum, lower, left, scale);
+    let diagonal = || {
+        rayon::join(
+            || lower_product(upper_left, accum, scale, upper, left),
+            || lower_product(lower_right, accum, scale, lower, right),
+        )
+    };
     rayon::join(corner, diagonal);
 }
 

@@ -13,7 +13,7 @@ pub(crate) use columns::ZERO_NORM;
 pub use columns::{
     column_norms, concat_columns, dot, frobenius, inner, normalize_columns, relative_change, select_columns,
 };
-pub(crate) use gemm::{add_lower_outer, gram_into, mirror, mul_into};
+pub(crate) use gemm::{add_lower_outer, add_lower_product, gram_into, mirror, mul_into};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{
     add_columns, any_at_least, axpy, column, column_major, largest, largest_magnitude, vectorised,

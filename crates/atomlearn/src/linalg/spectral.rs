@@ -2,7 +2,7 @@
 //!
 //! All sequential: faer's eigenvalue and SVD routines give other bits on other numbers of threads.
 
-use super::{mul, mul_add, outer_gram};
+use super::{add_lower_product, mirror, mul, mul_add, outer_gram};
 use crate::{Error, Result};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -19,7 +19,6 @@ use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, re
 use faer::linalg::svd::{ComputeSvdVectors, svd as faer_svd, svd_scratch};
 use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
 use faer::{Col, Conj, Mat, MatMut, MatRef, Par};
-use std::cmp::Ordering;
 
 /// Reflections applied together; larger than faer's own choice, because products pay more than they add here.
 const QR_BLOCK: usize = 64;
@@ -86,13 +85,14 @@ pub struct FullQr {
 impl FullQr {
     /// All reflections in one block: their product is `I - V T^-1 V^T`.
     pub fn new(a: MatRef<'_, f64>) -> Self {
-        let (m, n) = a.shape();
+        let n = a.ncols();
         let Reflections { vectors, coefficients } = Reflections::in_blocks(a, n.max(1));
-        let v = Mat::from_fn(m, n, |i, j| match i.cmp(&j) {
-            Ordering::Less => 0.0,
-            Ordering::Equal => 1.0,
-            Ordering::Greater => vectors[(i, j)],
-        });
+        let mut v = vectors;
+        for j in 0..n {
+            let column = v.col_as_slice_mut(j);
+            column[..j].fill(0.0);
+            column[j] = 1.0;
+        }
         let mut w = v.transpose().to_owned();
         solve_upper_triangular_in_place(coefficients.subrows(0, n), w.as_mut(), Par::Seq);
         FullQr { v, w }
@@ -110,7 +110,8 @@ impl FullQr {
     }
 
     fn columns(&self, from: usize, count: usize) -> Mat<f64> {
-        let mut q = Mat::from_fn(self.v.nrows(), count, |i, j| f64::from(u8::from(i == from + j)));
+        let mut q = Mat::zeros(self.v.nrows(), count);
+        (0..count).for_each(|j| q[(from + j, j)] = 1.0);
         mul_add(q.as_mut(), -1.0, self.v.as_ref(), self.w.subcols(from, count));
         q
     }
@@ -121,6 +122,20 @@ impl FullQr {
         let mut product = b.subcols(n, m - n).to_owned();
         mul_add(product.as_mut(), -1.0, mul(b, self.v.as_ref()).as_ref(), self.w.subcols(n, m - n));
         product
+    }
+
+    /// `Q^T a Q` with `Q` the rest and `a` symmetric, from `a` times a narrow matrix, which is cheap where `a` is sparse, and from
+    /// the rows and columns of `a` that come after the width of the decomposed matrix.
+    pub fn rest_form(&self, times: impl FnOnce(MatRef<'_, f64>) -> Mat<f64>, corner: Mat<f64>) -> Mat<f64> {
+        let (m, n) = self.v.shape();
+        let (moved, w) = (times(self.v.as_ref()), self.w.subcols(n, m - n));
+        let mut half = moved.subrows(n, m - n).to_owned();
+        mul_add(half.as_mut(), -0.5, w.transpose(), mul(self.v.transpose(), moved.as_ref()).as_ref());
+        let mut form = corner;
+        add_lower_product(form.as_mut(), -1.0, half.as_ref(), w);
+        add_lower_product(form.as_mut(), -1.0, w.transpose(), half.transpose());
+        mirror(&mut form);
+        form
     }
 
     /// `b^T` times the transposed rest.

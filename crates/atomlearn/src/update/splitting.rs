@@ -14,8 +14,8 @@
 
 use super::subspace::{CodeBasis, Inverse, Subspace};
 use crate::graph::AtomGraph;
-use crate::linalg::{FullQr, Spd, gram, mul, norm1, outer_gram};
-use faer::{Mat, MatRef, Scale};
+use crate::linalg::{FullQr, Spd, gram, mul, norm1};
+use faer::{Mat, MatRef, Scale, unzip, zip};
 
 /// The way over the kernel is the shorter one while the kernel has at most one dimension for this many of the rest.
 const WIDTH: usize = 3;
@@ -86,9 +86,10 @@ impl Kernel {
         let s = Spd::new(Scale(weight) * mul(self.basis.transpose(), moved.as_ref()), STAGE).ok()?;
         let both = FullQr::new(moved.as_ref());
 
-        let (f, q) = rayon::join(|| both.mul_rest(d), || both.rest());
-        let laplacian = outer_gram(graph.differences(q.as_ref()).as_ref());
-        let mut h = gram(f.as_ref()) + Scale(weight) * &laplacian;
+        let laplacian = || both.rest_form(|v| graph.times(v), graph.laplacian_from(few));
+        let (f, (q, laplacian)) = rayon::join(|| both.mul_rest(d), || (both.rest(), laplacian()));
+        let mut h = gram(f.as_ref());
+        zip!(&mut h, &laplacian).for_each(|unzip!(h, l)| *h += weight * l);
         (0..h.nrows()).for_each(|k| h[(k, k)] += weight * ridge);
         let h = Spd::new(h, STAGE).ok()?;
         if h.condition(norm) + s.condition(norm) > worst {

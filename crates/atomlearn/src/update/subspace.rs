@@ -5,7 +5,10 @@
 //! orthonormal coordinates nothing is singular: `D = E Q^T` and `Z = Q2 Y` with `Q`, `Q2` orthonormal (atoms x r), and
 //! the dictionary step `D = X Z^T (Z Z^T)^+` becomes `E = X Y^T (Y Y^T)^-1`, `D = E Q2^T`, exactly.
 
-use crate::linalg::{Spd, gram, inner, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig, upper_mul};
+use crate::linalg::{
+    Spd, add_lower_product, gram, inner, mirror, mul, mul_add, norm1, orthonormal_range, outer_gram, qr, sym_eig,
+    upper_mul,
+};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 
@@ -142,16 +145,24 @@ impl<'a> MappedCodes<'a> {
         self.pull = Some((g, w));
     }
 
-    /// `Y X^T`.
-    fn times_samples(&self, samples: &Samples<'_>) -> Mat<f64> {
+    /// `Y Y^T` and `Y X^T`; from `X X^T` where that is at hand, which is less arithmetic.
+    fn sums(&self, samples: &Samples<'_>) -> (Mat<f64>, Mat<f64>) {
         let Some(outer) = &samples.outer else {
-            return mul(self.y.as_ref(), samples.x.transpose());
+            return rayon::join(|| outer_gram(self.y.as_ref()), || mul(self.y.as_ref(), samples.x.transpose()));
         };
-        let mut product = mul(self.map, outer.as_ref());
+        let mut cross = mul(self.map, outer.as_ref());
+        // Y Y^T = Y X^T M^T + Y W^T G^T
+        let mut gram = Mat::zeros(self.y.nrows(), self.y.nrows());
         if let Some((g, w)) = &self.pull {
-            mul_add(product.as_mut(), 1.0, g.as_ref(), mul(w.as_ref(), samples.x.transpose()).as_ref());
+            let along = mul(w.as_ref(), samples.x.transpose());
+            mul_add(cross.as_mut(), 1.0, g.as_ref(), along.as_ref());
+            let mut pulled = mul(self.map, along.transpose());
+            mul_add(pulled.as_mut(), 1.0, g.as_ref(), outer_gram(w.as_ref()).as_ref());
+            add_lower_product(gram.as_mut(), 1.0, pulled.as_ref(), g.transpose());
         }
-        product
+        add_lower_product(gram.as_mut(), 1.0, cross.as_ref(), self.map.transpose());
+        mirror(&mut gram);
+        (gram, cross)
     }
 }
 
@@ -185,7 +196,7 @@ pub fn least_squares(
     stage: &str,
     watch: &mut dyn Observer,
 ) -> Result<LeastSquares> {
-    let (code_gram, cross) = rayon::join(|| outer_gram(codes.y.as_ref()), || codes.times_samples(samples));
+    let (code_gram, cross) = codes.sums(samples);
     least_squares_from_sums(q, code_gram, &cross, samples.energy, stage, watch)
 }
 
