@@ -134,12 +134,12 @@ impl FullQr {
 
 /// Eigenvalues (largest first) and eigenvectors of a symmetric matrix; its lower triangle is read.
 pub fn sym_eig(a: MatRef<'_, f64>, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
-    sym_eig_leading(a, a.nrows(), stage)
+    leading_by_tridiagonal(a, a.nrows(), stage)
 }
 
 /// The `most` leading pairs of [`sym_eig`]. Vectors of the tridiagonal form are found all the same, but only these are taken
 /// back from it.
-pub fn sym_eig_leading(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+pub(super) fn leading_by_tridiagonal(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
     let n = a.nrows();
     let most = most.min(n);
     if n < 2 {
@@ -325,7 +325,7 @@ mod tests {
             let a = gram(matrix(n + 5, n).as_ref());
             let (values, _) = sym_eig(a.as_ref(), "t").unwrap();
             for most in [0, 1, n / 2, n, n + 1] {
-                let (first, leading) = sym_eig_leading(a.as_ref(), most, "t").unwrap();
+                let (first, leading) = leading_by_tridiagonal(a.as_ref(), most, "t").unwrap();
                 let kept = most.min(n);
                 assert_eq!((first.len(), leading.shape()), (kept, (n, kept)));
                 assert!(first.iter().zip(&values).all(|(a, b)| (a - b).abs() <= 1e-12 * values[0]));
