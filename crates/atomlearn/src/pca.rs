@@ -35,7 +35,7 @@ pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
     let (mut basis, variances) = if precise {
         let mut basis = if m <= n { leading } else { mul(centred.as_ref(), leading.as_ref()) };
         normalize_columns(basis.as_mut());
-        (basis, values[..most].iter().map(|v| v / divisor).collect())
+        (basis, values.iter().map(|v| v / divisor).collect())
     } else {
         let (u, s, _) = svd(centred.as_ref(), stage)?;
         let floor = m.max(n) as f64 * f64::EPSILON * s[0];
@@ -52,8 +52,8 @@ pub fn pca_from_scatter(mean: Vec<f64>, scatter: MatRef<'_, f64>, n: f64, most: 
     let m = scatter.nrows();
     let divisor = (n - 1.0).max(1.0);
     let (values, leading) = sym_eig_leading(scatter, most, stage)?;
-    let floor = m as f64 * f64::EPSILON * values[0];
-    let rank = values.iter().take(most).take_while(|&&v| v > floor).count();
+    let floor = m as f64 * f64::EPSILON * values.first().copied().unwrap_or(0.0);
+    let rank = values.iter().take_while(|&&v| v > floor).count();
     let mut basis = leading.subcols(0, rank).to_owned();
     normalize_columns(basis.as_mut());
     fix_signs(basis.as_mut());

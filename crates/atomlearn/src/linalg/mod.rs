@@ -6,6 +6,7 @@
 mod columns;
 mod gemm;
 mod kernels;
+mod leading;
 mod spd;
 mod spectral;
 
@@ -18,8 +19,7 @@ pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{
     add_columns, any_at_least, axpy, column, column_major, largest, largest_magnitude, vectorised,
 };
+pub use leading::sym_eig_leading;
 pub use spd::{Spd, norm1};
 pub(crate) use spectral::scaled_columns;
-pub use spectral::{
-    FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, sym_eig_leading, top_eigenvalue,
-};
+pub use spectral::{FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};
