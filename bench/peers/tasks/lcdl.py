@@ -35,8 +35,9 @@ def rows(quick: bool, threads: int) -> Iterator[Row]:
         ],
         lambda answers: same_models(answers, data),
         lambda answers: training_flops(data, answers["atomlearn"].n_iter_),
-        "per iteration mK^2 + K^3/3 + 2K^2r + 4Kr^2 - 4r^3/3 (code basis) + 4mrn + 2r^2n + r^3/3 + 2r^2m + 2mrK "
-        "(codes, dictionary) + rn^2 + 4rCn + 2.5C 100^3/3 (SVM: 100 active samples, 2.5 steps a class); r = min(m, K)",
+        "per iteration mK^2 (graph) + 4Kf^2 + 4mf(K + r) + 2fr(K + f + r) + 3mr^2 + r^3/3 (code basis by way of the "
+        "kernel, new dictionary) + 2mrn + 2m^2r + 3mr^2 + r^3/3 + 8rCn (codes, dictionary step) + rn^2 + 2rCn + "
+        "2.5C 100^3/3 (SVM: 100 active samples, 2.5 steps a class); r = min(m, K), f = K - r",
         quoted,
     )
 
@@ -114,9 +115,12 @@ def training_flops(data: Problem, n_iter: int) -> float:
     C = data.n_classes
     K = C * lcdl_numpy.PER_CLASS
     r = min(m, K)
-    basis = m * K**2 + K**3 / 3 + 2 * K**2 * r + 4 * K * r**2 - 4 * r**3 / 3
-    codes = 4 * m * r * n + 2 * r**2 * n + r**3 / 3 + 2 * r**2 * m + 2 * m * r * K
-    return n_iter * (basis + codes + r * n**2 + 4 * r * C * n + 2.5 * C * 100**3 / 3)
+    f = K - r
+    whole = K**3 / 3 + 2 * K**2 * r + 4 * K * r**2 - 4 * r**3 / 3 + r**2 * m + 2 * m * r * K
+    split = 4 * K * f**2 + 4 * m * f * (K + r) + 2 * f * r * (K + f + r) + 3 * m * r**2 + r**3 / 3
+    codes = 2 * m * r * n + 2 * m**2 * r + 3 * m * r**2 + r**3 / 3 + 8 * r * C * n
+    svm = r * n**2 + 2 * r * C * n + 2.5 * C * 100**3 / 3
+    return n_iter * (m * K**2 + min(whole, split) + codes + svm)
 
 
 def test_flops(data: Problem, rule: str) -> float:

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,10 +21,29 @@ const NAP: Duration = Duration::from_millis(50);
 /// How long an interrupted call waits for its work to end properly.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// A pool for one call. None is kept: threads do not survive a fork, and workers of joblib fork.
-pub fn pool(threads: usize) -> PyResult<ThreadPool> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-    pool.map_err(|e| PyRuntimeError::new_err(format!("cannot start {threads} threads: {e}")))
+thread_local! {
+    /// The pool of the calling thread, its process and its size.
+    static POOL: RefCell<Option<(u32, usize, Arc<ThreadPool>)>> = const { RefCell::new(None) };
+}
+
+/// A pool that stays with the calling thread. New threads for every call would take longer to start than a small prediction,
+/// and new memory, which the system has to clear first. Threads do not survive a fork, so a child process starts anew.
+pub fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
+    let process = std::process::id();
+    POOL.with_borrow_mut(|held| {
+        if let Some((_, _, pool)) = held.as_ref().filter(|(owner, size, _)| (*owner, *size) == (process, threads)) {
+            return Ok(pool.clone());
+        }
+        let pool = ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+        let pool = pool.map_err(|e| PyRuntimeError::new_err(format!("cannot start {threads} threads: {e}")))?;
+        let pool = Arc::new(pool);
+        match held.replace((process, threads, pool.clone())) {
+            // The threads of a parent process are not here; to end them would be to wait for ever.
+            Some(old) if old.0 != process => std::mem::forget(old),
+            old => drop(old),
+        }
+        Ok(pool)
+    })
 }
 
 /// What the work tells the calling thread.
@@ -104,6 +124,8 @@ pub fn run<T: Send + 'static>(
         Ok(outcome) => outcome.ok_or_else(|| PyRuntimeError::new_err("internal error: the computation panicked")),
         Err((error, inbox)) => {
             stop.store(true, Ordering::Relaxed);
+            // The work may go on for a while; the next call shall not wait for it.
+            POOL.with_borrow_mut(|held| *held = None);
             // In case the work waits for an answer.
             drop(reply.send(Answer::Stop));
             py.detach(move || while let Ok(Event::Report(_)) = inbox.recv_timeout(FAREWELL) {});

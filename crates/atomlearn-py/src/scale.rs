@@ -13,12 +13,10 @@ use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::ThreadPool;
 use serde_json::{Value, json};
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Training runs whose partitions are remembered in this process.
 const REMEMBERED_RUNS: usize = 4;
@@ -120,29 +118,6 @@ pub fn scale_methods() -> Vec<&'static str> {
     scale::METHODS.to_vec()
 }
 
-thread_local! {
-    /// The pool of the calling thread, its process and its size.
-    static POOL: RefCell<Option<(u32, usize, Arc<ThreadPool>)>> = const { RefCell::new(None) };
-}
-
-/// A pool that stays with the calling thread. New threads for every answer would take new memory, which the system has to
-/// clear first. Threads do not survive a fork, so a child process starts anew.
-fn kept_pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
-    let process = std::process::id();
-    POOL.with_borrow_mut(|held| {
-        if let Some((_, _, pool)) = held.as_ref().filter(|(owner, size, _)| (*owner, *size) == (process, threads)) {
-            return Ok(pool.clone());
-        }
-        let pool = Arc::new(pool(threads)?);
-        match held.replace((process, threads, pool.clone())) {
-            // The threads of a parent process are not here; to end them would be to wait for ever.
-            Some(old) if old.0 != process => std::mem::forget(old),
-            old => drop(old),
-        }
-        Ok(pool)
-    })
-}
-
 /// The answer of the partition whose samples are the rows of `x`.
 #[pyfunction]
 pub fn answer<'py>(
@@ -153,7 +128,7 @@ pub fn answer<'py>(
     labels: Vec<String>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (x, pool) = (samples(&x)?, kept_pool(threads)?);
+    let (x, pool) = (samples(&x)?, pool(threads)?);
     let work = || {
         let labels = || Ok(labels.clone());
         remembering(request, index, |request, memo| Partition { index, x, labels: &labels }.answer(request, memo))
@@ -171,7 +146,7 @@ pub fn answer_piece<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let piece: Piece = serde_json::from_str(piece).map_err(bad_json)?;
-    let pool = kept_pool(threads)?;
+    let pool = pool(threads)?;
     let work = || remembering(request, piece.index, |request, memo| piece.answer(request, memo));
     let bytes = py.detach(|| pool.install(work)).map_err(to_python)?;
     Ok(PyBytes::new(py, &bytes))
