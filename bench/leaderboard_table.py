@@ -1,6 +1,11 @@
-"""The leaderboard as Markdown: `leaderboard_table.py FOLDER ATOMLEARN` over what bench/leaderboard left in FOLDER."""
+"""The leaderboard as Markdown from what bench/leaderboard left: `leaderboard_table.py FOLDER ATOMLEARN [DOCS]`.
+
+Writes leaderboard.md and the critical-difference diagrams into FOLDER, and into results.md in the folder DOCS if that
+is given.
+"""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
+BEGIN, END = "<!-- bench/leaderboard: begin -->", "<!-- bench/leaderboard: end -->"
 SETS = ["digits", "usps", "eyaleb", "ar", "office", "lfw-deep", "lfw-pixels", "scene15"]
 
 
@@ -65,38 +71,87 @@ def mean_ranks(columns, names):
     return {name: float(np.mean(values)) if values else float("inf") for name, values in total.items()}
 
 
-def main(folder, atomlearn):
-    folder = Path(folder)
-    for kind, title in [("linear", "Without kernel maps"), ("kernel", "With kernel maps to choose from")]:
-        columns, seconds = {}, {}
+def seconds_table(seconds):
+    names = sorted({method for spent in seconds.values() for method in spent})
+    yield "| method | " + " | ".join(seconds) + " | all |"
+    yield "|---|" + "---:|" * (len(seconds) + 1)
+    rows = [(name, [spent.get(name, 0.0) for spent in seconds.values()]) for name in names]
+    rows.append(("all", [sum(spent.values()) for spent in seconds.values()]))
+    for name, spent in rows:
+        yield f"| {name} | " + " | ".join(f"{value:.0f}" for value in [*spent, sum(spent)]) + " |"
+
+
+def best_against_best(columns, baselines):
+    """For every data set the best method with or without kernel maps, and the best baseline."""
+    yield "| data set | best here | mean and 95 % interval | best of scikit-learn | mean | difference |"
+    yield "|---|---|---:|---|---:|---:|"
+    for name, others in baselines.items():
+        here = [
+            (np.mean(values), values, method, kind)
+            for kind, column in columns.items()
+            for method, values in column.get(name, {}).items()
+        ]
+        mean, values, method, kind = max(here, key=lambda entry: entry[0])
+        other = max(others, key=lambda key: np.mean(others[key]))
+        gap = 100 * (mean - np.mean(others[other]))
+        label = method if kind == "linear" else f"{method}, kernel maps"
+        low, high = (100 * (mean + sign * half_width(values)) for sign in (-1, 1))
+        yield (
+            f"| {name} | {label} | {100 * mean:.2f} ({low:.1f} to {high:.1f}) | {other} "
+            f"| {100 * np.mean(others[other]):.2f} | {gap:+.2f} |"
+        )
+
+
+def page(folder, atomlearn):
+    """All lines of the page."""
+    titles = {"linear": "Without kernel maps", "kernel": "With kernel maps to choose from"}
+    columns, seconds = {kind: {} for kind in titles}, {kind: {} for kind in titles}
+    for kind in titles:
         for name in SETS:
             path = folder / f"{name}-{kind}.jsonl"
             if path.exists():
-                columns[name], seconds[name] = read(path)
-        if not columns:
-            continue
-        print(f"#### {title}\n")
-        print("\n".join(table(columns)))
-        print("\nCPU seconds of tuning, training and testing, all splits:\n")
-        names = sorted({method for spent in seconds.values() for method in spent})
-        print("| method | " + " | ".join(seconds) + " |\n|---|" + "---:|" * len(seconds))
-        for method in names:
-            print(f"| {method} | " + " | ".join(f"{spent.get(method, 0):.0f}" for spent in seconds.values()) + " |")
-        whole = [str(folder / f"{name}-{kind}.jsonl") for name, column in columns.items() if len(column) == len(names)]
-        if len(whole) > 1:
-            ranked = subprocess.run([atomlearn, "rank", *whole], check=True, capture_output=True, text=True)
-            tests = ranked.stdout[ranked.stdout.index("Friedman") :].rstrip()
-            print(f"\nTests across the {len(whole)} data sets with all methods:\n\n```text\n{tests}\n```")
-        print()
-    baselines = {}
+                columns[kind][name], seconds[kind][name] = read(path)
+    baselines, spent = {}, {}
     for name in SETS:
         path = folder / f"{name}-sklearn.json"
         if path.exists():
             content = json.loads(path.read_text())
             baselines[name] = {key: value["accuracy"] for key, value in content.items()}
-    if baselines:
-        print("#### scikit-learn on the same splits\n")
-        print("\n".join(table(baselines)))
+            spent[name] = {key: value["cpu_seconds"] for key, value in content.items()}
+
+    yield "### Best against best\n"
+    yield from best_against_best(columns, baselines)
+    for kind, title in titles.items():
+        if not columns[kind]:
+            continue
+        yield f"\n### {title}\n"
+        yield from table(columns[kind])
+        files = [str(folder / f"{name}-{kind}.jsonl") for name in columns[kind]]
+        if len(files) > 1:
+            picture = folder / f"leaderboard-{kind}.svg"
+            command = [atomlearn, "rank", *files, "--svg", str(picture)]
+            ranked = subprocess.run(command, check=True, capture_output=True, text=True)
+            tests = ranked.stdout[ranked.stdout.index("Friedman") :].rstrip()
+            yield f"\n![Mean ranks and critical difference]({picture.name})\n\n```text\n{tests}\n```"
+        yield "\nCPU seconds of tuning, training and testing, all splits:\n"
+        yield from seconds_table(seconds[kind])
+    yield "\n### scikit-learn on the same splits\n"
+    yield from table(baselines)
+    yield "\nCPU seconds:\n"
+    yield from seconds_table(spent)
+
+
+def main(folder, atomlearn, docs=None):
+    folder = Path(folder)
+    text = "\n".join(page(folder, atomlearn))
+    (folder / "leaderboard.md").write_text(text + "\n")
+    if docs:
+        results = Path(docs) / "results.md"
+        before, _, rest = results.read_text().partition(BEGIN)
+        _, _, after = rest.partition(END)
+        results.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        for picture in folder.glob("leaderboard-*.svg"):
+            shutil.copy(picture, docs)
 
 
 if __name__ == "__main__":
