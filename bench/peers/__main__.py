@@ -48,7 +48,7 @@ def main() -> None:
     stamp = {"sources": about["sources"], "quick": args.quick}
     modes = [("one", 1, repeats)]
     if about["processors"] > 1 and not args.quick:
-        modes.append(("all", about["processors"], max(2, repeats // 2)))
+        modes.append(("all", about["processors"], repeats))
     for mode, threads, times in modes:
         for task in args.only or TASKS:
             done = finished(out, task, stamp) if args.resume or mode == "all" else {}
