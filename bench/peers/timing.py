@@ -13,6 +13,8 @@ import numpy as np
 
 # A measurement shorter than this is repeated within itself, so that the clock's step does not count.
 SHORTEST = 0.05
+# Before a measurement: threads of the one before go on spinning for a while when they have nothing to do.
+REST = 0.2
 # Who needs longer than this is timed once, by the run that gave the answer.
 SLOW, SLOW_IF_QUICK = 8.0, 1.0
 
@@ -104,6 +106,7 @@ def contest(row: Row, repeats: int, slow: float = SLOW) -> dict[str, Any]:
     for _ in range(repeats):
         for c in running:
             inner = max(1, round(SHORTEST / max(first[c.name].wall, 1e-7)))
+            time.sleep(REST)
             taken[c.name].append(clock(c.run, inner)[1])
     found = []
     for c in row.contestants:
