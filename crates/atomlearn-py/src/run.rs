@@ -115,17 +115,22 @@ pub fn run<T: Send + 'static>(
         report: Box::new(move |report| drop(reports.send(Event::Report(report)))),
         answers,
     };
-    pool(threads)?.spawn(move || {
+    // Out of reach meanwhile: a listener may call for a pool while the work keeps a thread of this one waiting for its
+    // answer, and work that is left behind after an interruption shall hold up no later call.
+    let pool = pool(threads)?;
+    let held = POOL.take();
+    pool.spawn(move || {
         let outcome = catch_unwind(AssertUnwindSafe(|| job(&mut link))).ok();
         // Nobody may be listening any more.
         drop(events.send(Event::Done(outcome)));
     });
     match attend(py, &reply, inbox, listen) {
-        Ok(outcome) => outcome.ok_or_else(|| PyRuntimeError::new_err("internal error: the computation panicked")),
+        Ok(outcome) => {
+            POOL.set(held);
+            outcome.ok_or_else(|| PyRuntimeError::new_err("internal error: the computation panicked"))
+        }
         Err((error, inbox)) => {
             stop.store(true, Ordering::Relaxed);
-            // The work may go on for a while; the next call shall not wait for it.
-            POOL.with_borrow_mut(|held| *held = None);
             // In case the work waits for an answer.
             drop(reply.send(Answer::Stop));
             py.detach(move || while let Ok(Event::Report(_)) = inbox.recv_timeout(FAREWELL) {});

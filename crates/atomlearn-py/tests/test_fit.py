@@ -49,6 +49,14 @@ def test_a_callback_can_end_the_fit_with_the_model_as_it_stands(digits):
     assert np.array_equal(stopped.decision_function(X_test), short.decision_function(X_test))
 
 
+def test_a_callback_can_predict_while_the_only_thread_waits_for_it(digits):
+    X, y, X_test, _ = digits
+    other = LCDLSVClassifier(max_iter=1, n_threads=1).fit(X, y)
+    found = []
+    LCDLSVClassifier(max_iter=2, n_threads=1, callback=lambda step: found.append(other.predict(X_test))).fit(X, y)
+    assert len(found) >= 2 and all((labels == other.predict(X_test)).all() for labels in found)
+
+
 def test_an_exception_in_a_callback_ends_the_fit(digits):
     X, y, *_ = digits
 
