@@ -12,13 +12,15 @@ mod explain;
 mod hosts;
 mod metrics;
 mod page;
-mod patient;
 mod predict;
 mod reply;
+mod route;
 mod routes;
 mod rows;
 mod server;
 mod subject;
+mod task;
+mod write_timeout;
 
 pub use config::Config;
 pub use server::Server;

@@ -1,9 +1,9 @@
 //! Connections: accepting, bounding and ending them.
 
 use crate::Config;
-use crate::patient::Patient;
 use crate::routes::App;
 use crate::subject::Subject;
+use crate::write_timeout::WriteTimeout;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
@@ -72,7 +72,7 @@ impl Server {
                 let app = app.clone();
                 async move { Ok::<_, Infallible>(app.answer(request).await) }
             });
-            let stream = Patient::new(stream, self.config.request_time);
+            let stream = WriteTimeout::new(stream, self.config.request_time);
             let connection = graceful.watch(http.serve_connection(stream, service));
             let metrics = self.app.metrics.clone();
             tokio::spawn(async move {
