@@ -16,7 +16,8 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Most samples of one request.
     pub max_samples: usize,
-    /// Most connections at the same time; others wait to be accepted.
+    /// Most connections at the same time, as far as the process may open files. One more, and the client that the
+    /// server has waited for longest is disconnected. Seven eighths of them may have requests that are worked on.
     pub max_connections: usize,
     /// Most samples of concurrent requests that are scored together; 1 scores every request alone. At most
     /// [`Config::LARGEST_BATCH`] are, whatever stands here.
@@ -40,7 +41,7 @@ impl Default for Config {
             max_body: 8 << 20,
             max_in_flight: 64 << 20,
             max_samples: 4096,
-            max_connections: 256,
+            max_connections: 1024,
             max_batch: 64,
             header_time: Duration::from_secs(10),
             request_time: Duration::from_secs(30),

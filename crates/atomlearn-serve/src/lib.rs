@@ -7,10 +7,12 @@
 mod batch;
 mod body;
 mod config;
+mod connections;
 pub mod dry;
 mod explain;
 mod hosts;
 mod metrics;
+mod open_files;
 mod page;
 mod predict;
 mod reply;
@@ -32,6 +34,7 @@ use std::net::SocketAddr;
 /// Serves until the process is told to stop (Ctrl-C, or SIGTERM on Unix); `ready` is told the address. A second Ctrl-C
 /// stops at once.
 pub fn serve(subject: Subject, config: Config, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+    open_files::allow(config.max_connections);
     let threads = rayon::current_num_threads();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)

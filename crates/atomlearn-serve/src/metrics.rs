@@ -18,6 +18,7 @@ pub struct Metrics {
     samples: AtomicU64,
     in_flight: AtomicU64,
     connections: AtomicU64,
+    evicted: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -29,6 +30,7 @@ impl Default for Metrics {
             samples: AtomicU64::default(),
             in_flight: AtomicU64::default(),
             connections: AtomicU64::default(),
+            evicted: AtomicU64::default(),
         }
     }
 }
@@ -58,6 +60,11 @@ impl Metrics {
     /// An open connection.
     pub fn connection(&self) -> Present<'_> {
         Present::new(&self.connections)
+    }
+
+    /// A client that had to leave for another one.
+    pub fn evicted(&self) {
+        self.evicted.fetch_add(1, Relaxed);
     }
 
     /// An answer; `path` is one of ours, so that strangers cannot invent series.
@@ -90,6 +97,13 @@ impl Metrics {
         let _ = writeln!(text, "atomlearn_in_flight_requests {}", self.in_flight.load(Relaxed));
         head(&mut text, "atomlearn_connections", "gauge", "Open connections.");
         let _ = writeln!(text, "atomlearn_connections {}", self.connections.load(Relaxed));
+        head(
+            &mut text,
+            "atomlearn_evicted_connections_total",
+            "counter",
+            "Slow or idle connections that were closed because all places were taken.",
+        );
+        let _ = writeln!(text, "atomlearn_evicted_connections_total {}", self.evicted.load(Relaxed));
         head(
             &mut text,
             "atomlearn_predict_seconds",

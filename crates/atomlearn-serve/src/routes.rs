@@ -3,6 +3,7 @@
 use crate::Config;
 use crate::batch::Batches;
 use crate::body::Memory;
+use crate::connections::{Connection, Connections};
 use crate::explain::explain;
 use crate::hosts::Hosts;
 use crate::metrics::Metrics;
@@ -29,6 +30,8 @@ pub struct App {
     hosts: Hosts,
     expected: Expected,
     request_time: Duration,
+    /// Who is connected.
+    pub connections: Arc<Connections>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
 }
@@ -40,6 +43,7 @@ impl App {
         let expected = Expected { features: subject.model.prep().n_features(), samples: config.max_samples };
         App {
             batches: Arc::new(Batches::new(subject.clone(), metrics.clone(), config.max_batch)),
+            connections: Arc::new(Connections::new(config, metrics.clone())),
             memory: Memory::new(config),
             hosts: Hosts::new(&config.hosts),
             request_time: config.request_time,
@@ -49,25 +53,32 @@ impl App {
         }
     }
 
-    /// Answers a request, whatever it is.
-    pub async fn answer(&self, request: Request<Incoming>) -> Reply {
+    /// Answers a request of this client, whatever it is.
+    pub async fn answer(&self, request: Request<Incoming>, client: &Connection) -> Reply {
         let start = Instant::now();
+        client.works();
         let _present = self.metrics.request();
         let route = Route::of(request.uri().path());
-        let reply = self.dispatch(route, request).await.unwrap_or_else(|refusal| refusal.reply());
+        let reply = self.dispatch(route, request, client).await.unwrap_or_else(|refusal| refusal.reply());
         self.metrics.answered(route.map_or("other", Route::path), reply.status().as_u16(), start.elapsed());
+        client.waits();
         reply
     }
 
-    async fn dispatch(&self, route: Option<Route>, request: Request<Incoming>) -> Result<Reply, Refusal> {
-        self.hosts.check(request.headers())?;
+    async fn dispatch(
+        &self,
+        route: Option<Route>,
+        request: Request<Incoming>,
+        client: &Connection,
+    ) -> Result<Reply, Refusal> {
+        self.hosts.check(request.uri(), request.headers())?;
         let Some(route) = route else { return Err(nothing_at(request.uri().path())) };
         if !route.takes(request.method()) {
             return Err(Refusal::method(route.path(), route.methods()));
         }
         match route {
             Route::Predict | Route::Explain => {
-                let work = self.work(route, request);
+                let work = self.work(route, request, client);
                 tokio::time::timeout(self.request_time, work).await.unwrap_or_else(|_| Err(self.late()))
             }
             Route::Health => reply::json(&json!({"status": "ok"})),
@@ -90,10 +101,18 @@ impl App {
     }
 
     /// Answers that need the samples of the body.
-    async fn work(&self, route: Route, request: Request<Incoming>) -> Result<Reply, Refusal> {
+    async fn work(&self, route: Route, request: Request<Incoming>, client: &Connection) -> Result<Reply, Refusal> {
         let form = Form::of(request.headers())?;
         let task = Task::parse(route, request.uri().query().unwrap_or_default())?;
-        let held = self.memory.read(request.into_body()).await?;
+        client.waits();
+        let held = tokio::select! {
+            held = self.memory.read(request.into_body()) => held?,
+            () = client.evicted() => return Err(too_slow()),
+        };
+        client.works();
+        let Some(_place) = self.connections.work() else {
+            return Err(Refusal::busy("too many requests are being worked on; try again in a moment"));
+        };
         let (size, expected, subject) = (held.bytes.len(), self.expected, self.subject.clone());
         // A small file can be a large image; decoding may block.
         let size = if form == Form::Image { usize::MAX } else { size };
@@ -109,6 +128,11 @@ impl App {
             }
         }
     }
+}
+
+fn too_slow() -> Refusal {
+    let message = "the server has many clients and could not wait longer for the body; send it again, without pauses";
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
 }
 
 fn nothing_at(path: &str) -> Refusal {

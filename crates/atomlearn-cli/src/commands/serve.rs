@@ -62,8 +62,8 @@ struct Limits {
     /// Most samples in a request
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "4096")]
     max_samples: usize,
-    /// Most connections at a time; others wait
-    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "256")]
+    /// Most connections at a time; with more, slow and idle ones are closed
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "1024")]
     max_connections: usize,
     /// Most samples of concurrent requests that are scored together; 1 scores each request alone
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "64")]
