@@ -1,6 +1,8 @@
 //! Where to listen and what a stranger may ask for.
 
+use crate::RequestLog;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Address and limits of a server. The defaults are safe for a program on one's own machine.
@@ -26,6 +28,8 @@ pub struct Config {
     pub header_time: Duration,
     /// Time a request has from its head to the answer, and a client for taking up any part of it.
     pub request_time: Duration,
+    /// Where a line for every request goes.
+    pub log: Option<Arc<RequestLog>>,
 }
 
 impl Config {
@@ -45,6 +49,7 @@ impl Default for Config {
             max_batch: 64,
             header_time: Duration::from_secs(10),
             request_time: Duration::from_secs(30),
+            log: None,
         }
     }
 }

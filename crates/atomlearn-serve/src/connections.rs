@@ -9,6 +9,7 @@ use crate::Config;
 use crate::metrics::Metrics;
 use crate::open_files;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
@@ -41,6 +42,8 @@ struct Seat {
 
 /// A connection; its place is free again when this is dropped.
 pub struct Connection {
+    /// The client.
+    pub peer: SocketAddr,
     number: u64,
     seat: Arc<Seat>,
     all: Arc<Connections>,
@@ -62,14 +65,14 @@ impl Connections {
     }
 
     /// A place for a new client, who is now waited for. Where there is none, somebody else has to leave first.
-    pub async fn enter(self: &Arc<Self>) -> Connection {
+    pub async fn enter(self: &Arc<Self>, peer: SocketAddr) -> Connection {
         loop {
             if self.places.available_permits() == 0 {
                 self.evict_longest_wait();
             }
             let place = tokio::time::timeout(LEAVING_TIME, self.places.clone().acquire_owned()).await;
             if let Ok(Ok(place)) = place {
-                return self.seat(place);
+                return self.seat(place, peer);
             }
         }
     }
@@ -79,14 +82,14 @@ impl Connections {
         self.working.try_acquire().ok()
     }
 
-    fn seat(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Connection {
+    fn seat(self: &Arc<Self>, place: OwnedSemaphorePermit, peer: SocketAddr) -> Connection {
         let waiting_since = Mutex::new(Some(Instant::now()));
         let seat = Arc::new(Seat { waiting_since, evicted: watch::Sender::new(false) });
         let mut seats = lock(&self.seats);
         seats.count += 1;
         let number = seats.count;
         seats.taken.insert(number, seat.clone());
-        Connection { number, seat, all: self.clone(), _place: place }
+        Connection { peer, number, seat, all: self.clone(), _place: place }
     }
 
     fn evict_longest_wait(&self) {
@@ -138,6 +141,8 @@ mod tests {
         Arc::new(Connections::new(&config, Arc::default()))
     }
 
+    const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+
     fn has_to_leave(connection: &Connection) -> bool {
         *connection.seat.evicted.borrow()
     }
@@ -147,14 +152,14 @@ mod tests {
         let all = connections(4);
         let mut present = Vec::new();
         for _ in 0..4 {
-            present.push(all.enter().await);
+            present.push(all.enter(PEER).await);
         }
         present[0].works();
         // The second was just answered: it is now the one that was waited for shortest.
         present[1].waits();
         let entering = tokio::spawn({
             let all = all.clone();
-            async move { all.enter().await }
+            async move { all.enter(PEER).await }
         });
         present[2].evicted().await;
         let left: Vec<bool> = present.iter().map(has_to_leave).collect();

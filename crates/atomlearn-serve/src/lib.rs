@@ -2,7 +2,7 @@
 //! shows how the model decides.
 //!
 //! Everything a client sends is bounded: bodies one by one and together, samples, heads, connections, time. The server
-//! reads nothing from disk and writes nothing.
+//! reads nothing from disk and writes nothing, unless a log of requests is asked for.
 
 mod batch;
 mod body;
@@ -13,9 +13,11 @@ mod explain;
 mod hosts;
 mod metrics;
 mod open_files;
+mod openapi;
 mod page;
 mod predict;
 mod reply;
+mod request_log;
 mod route;
 mod routes;
 mod rows;
@@ -25,6 +27,7 @@ mod task;
 mod write_timeout;
 
 pub use config::Config;
+pub use request_log::RequestLog;
 pub use server::Server;
 pub use subject::Subject;
 

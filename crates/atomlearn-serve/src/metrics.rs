@@ -81,8 +81,8 @@ impl Metrics {
         self.batches.add(samples as f64);
     }
 
-    /// All counters; `about` are labels that describe the model.
-    pub fn text(&self, about: &[(&str, &str)]) -> String {
+    /// All counters; `about` are labels that describe the model, `lost_lines` what the log lost, if there is one.
+    pub fn text(&self, about: &[(&str, &str)], lost_lines: Option<u64>) -> String {
         let mut text = String::new();
         let labels: Vec<String> = about.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
         head(&mut text, "atomlearn_model_info", "gauge", "The model that is served.");
@@ -104,6 +104,10 @@ impl Metrics {
             "Slow or idle connections that were closed because all places were taken.",
         );
         let _ = writeln!(text, "atomlearn_evicted_connections_total {}", self.evicted.load(Relaxed));
+        if let Some(lost) = lost_lines {
+            head(&mut text, "atomlearn_log_lines_lost_total", "counter", "Requests that the log could not keep.");
+            let _ = writeln!(text, "atomlearn_log_lines_lost_total {lost}");
+        }
         head(
             &mut text,
             "atomlearn_predict_seconds",
@@ -165,7 +169,7 @@ mod tests {
         metrics.answered("/predict", 200, Duration::from_millis(2));
         metrics.answered("/predict", 400, Duration::from_secs(99));
         let open = metrics.connection();
-        let text = metrics.text(&[("rule", "a\"b\\\n")]);
+        let text = metrics.text(&[("rule", "a\"b\\\n")], Some(3));
         drop(open);
         for line in [
             r#"atomlearn_model_info{rule="a\"b\\\n"} 1"#,
@@ -179,9 +183,10 @@ mod tests {
             "atomlearn_predict_seconds_count 1",
             "atomlearn_samples_total 5006",
             "atomlearn_connections 1",
+            "atomlearn_log_lines_lost_total 3",
         ] {
             assert!(text.lines().any(|held| held == line), "{line} is not in\n{text}");
         }
-        assert!(metrics.text(&[]).contains("atomlearn_connections 0\n"));
+        assert!(metrics.text(&[], None).contains("atomlearn_connections 0\n"));
     }
 }

@@ -16,13 +16,16 @@ pub enum Route {
     Health,
     /// Counters.
     Metrics,
+    /// The interface, described for programs.
+    OpenApi,
     /// A file of the page.
     File(&'static File),
 }
 
 impl Route {
     /// All but the files of the page.
-    pub const SERVICES: [Route; 5] = [Route::Predict, Route::Explain, Route::Model, Route::Health, Route::Metrics];
+    pub const SERVICES: [Route; 6] =
+        [Route::Predict, Route::Explain, Route::Model, Route::Health, Route::Metrics, Route::OpenApi];
 
     /// The route of a path, if it has one.
     pub fn of(path: &str) -> Option<Self> {
@@ -38,6 +41,7 @@ impl Route {
             Route::Model => "/model",
             Route::Health => "/healthz",
             Route::Metrics => "/metrics",
+            Route::OpenApi => "/openapi.json",
             Route::File(file) => file.path,
         }
     }

@@ -7,20 +7,28 @@ use crate::connections::{Connection, Connections};
 use crate::explain::explain;
 use crate::hosts::Hosts;
 use crate::metrics::Metrics;
-use crate::predict;
 use crate::reply::{self, Refusal, Reply};
+use crate::request_log::{Entry, RequestLog};
 use crate::route::Route;
 use crate::rows::{Expected, Form};
 use crate::subject::Subject;
 use crate::task::Task;
-use hyper::body::Incoming;
+use crate::{openapi, predict};
+use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Work on fewer bytes than this is done at once; more goes to a thread that may block.
 const SMALL: usize = 256 << 10;
+
+/// What a client has sent, as far as it is known.
+#[derive(Default)]
+struct Sent {
+    bytes: Option<usize>,
+    samples: Option<usize>,
+}
 
 /// Everything that answers need.
 pub struct App {
@@ -30,6 +38,8 @@ pub struct App {
     hosts: Hosts,
     expected: Expected,
     request_time: Duration,
+    openapi: Value,
+    log: Option<Arc<RequestLog>>,
     /// Who is connected.
     pub connections: Arc<Connections>,
     /// What is counted.
@@ -47,6 +57,8 @@ impl App {
             memory: Memory::new(config),
             hosts: Hosts::new(&config.hosts),
             request_time: config.request_time,
+            openapi: openapi::document(&subject, config),
+            log: config.log.clone(),
             subject,
             expected,
             metrics,
@@ -59,8 +71,29 @@ impl App {
         client.works();
         let _present = self.metrics.request();
         let route = Route::of(request.uri().path());
-        let reply = self.dispatch(route, request, client).await.unwrap_or_else(|refusal| refusal.reply());
-        self.metrics.answered(route.map_or("other", Route::path), reply.status().as_u16(), start.elapsed());
+        let asked = self.log.as_ref().map(|_| (request.method().clone(), shortened(request.uri().path())));
+        let mut sent = Sent::default();
+        let result = self.dispatch(route, request, client, &mut sent).await;
+        let (reply, error) = match result {
+            Ok(reply) => (reply, None),
+            Err(refusal) => (refusal.reply(), Some(refusal)),
+        };
+        let took = start.elapsed();
+        self.metrics.answered(route.map_or("other", Route::path), reply.status().as_u16(), took);
+        if let Some((log, (method, path))) = self.log.as_ref().zip(asked) {
+            log.add(&Entry {
+                time: now(),
+                client: client.peer.to_string(),
+                method: method.as_str(),
+                path: &path,
+                status: reply.status().as_u16(),
+                milliseconds: took.as_micros() as f64 / 1000.0,
+                body_bytes: sent.bytes,
+                samples: sent.samples,
+                answer_bytes: reply.body().size_hint().lower(),
+                error: error.as_ref().map(Refusal::message),
+            });
+        }
         client.waits();
         reply
     }
@@ -70,6 +103,7 @@ impl App {
         route: Option<Route>,
         request: Request<Incoming>,
         client: &Connection,
+        sent: &mut Sent,
     ) -> Result<Reply, Refusal> {
         self.hosts.check(request.uri(), request.headers())?;
         let Some(route) = route else { return Err(nothing_at(request.uri().path())) };
@@ -78,10 +112,11 @@ impl App {
         }
         match route {
             Route::Predict | Route::Explain => {
-                let work = self.work(route, request, client);
+                let work = self.work(route, request, client, sent);
                 tokio::time::timeout(self.request_time, work).await.unwrap_or_else(|_| Err(self.late()))
             }
             Route::Health => reply::json(&json!({"status": "ok"})),
+            Route::OpenApi => reply::json(&self.openapi),
             Route::Model => reply::json(self.subject.facts()),
             Route::Metrics => Ok(reply::bytes(StatusCode::OK, "text/plain; version=0.0.4", self.counters())),
             Route::File(file) => Ok(file.reply()),
@@ -97,11 +132,18 @@ impl App {
     fn counters(&self) -> String {
         let model = &self.subject.model;
         let (version, method, rule) = (env!("CARGO_PKG_VERSION"), model.method().key, model.classifier().rule());
-        self.metrics.text(&[("version", version), ("method", method), ("rule", rule)])
+        let about = [("version", version), ("method", method), ("rule", rule)];
+        self.metrics.text(&about, self.log.as_ref().map(|log| log.lost()))
     }
 
     /// Answers that need the samples of the body.
-    async fn work(&self, route: Route, request: Request<Incoming>, client: &Connection) -> Result<Reply, Refusal> {
+    async fn work(
+        &self,
+        route: Route,
+        request: Request<Incoming>,
+        client: &Connection,
+        sent: &mut Sent,
+    ) -> Result<Reply, Refusal> {
         let form = Form::of(request.headers())?;
         let task = Task::parse(route, request.uri().query().unwrap_or_default())?;
         client.waits();
@@ -110,6 +152,7 @@ impl App {
             () = client.evicted() => return Err(too_slow()),
         };
         client.works();
+        sent.bytes = Some(held.bytes.len());
         let Some(_place) = self.connections.work() else {
             return Err(Refusal::busy("too many requests are being worked on; try again in a moment"));
         };
@@ -118,6 +161,7 @@ impl App {
         let size = if form == Form::Image { usize::MAX } else { size };
         // The body's share of the memory stays taken until the answer is made.
         let (x, _share) = off_thread(size, move || Ok((form.parse(&held.bytes, expected, &subject)?, held))).await?;
+        sent.samples = Some(x.ncols());
         let subject = self.subject.clone();
         match task {
             Task::Explain { row } => off_thread(usize::MAX, move || reply::json(&explain(&subject, &x, row)?)).await,
@@ -136,7 +180,7 @@ fn too_slow() -> Refusal {
 }
 
 fn nothing_at(path: &str) -> Refusal {
-    let path: String = path.chars().take(80).collect();
+    let path = shortened(path);
     let known = Route::SERVICES.map(Route::path).join(" ");
     Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}; the paths are / {known}"))
 }
@@ -151,4 +195,15 @@ async fn off_thread<T: Send + 'static>(
     }
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Refusal::broken("the work broke down; the server's log says why")))
+}
+
+/// As much of a path as is worth telling.
+fn shortened(path: &str) -> String {
+    path.chars().take(80).collect()
+}
+
+/// The time to the millisecond.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now).to_string()
 }

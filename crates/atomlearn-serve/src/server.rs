@@ -54,8 +54,8 @@ impl Server {
         let mut stop = pin!(stop);
         loop {
             let next = async {
-                let (stream, _) = self.listener.accept().await?;
-                Ok::<_, Error>((stream, self.app.connections.enter().await))
+                let (stream, peer) = self.listener.accept().await?;
+                Ok::<_, Error>((stream, self.app.connections.enter(peer).await))
             };
             let (stream, connection) = tokio::select! {
                 () = &mut stop => break,
