@@ -1,6 +1,6 @@
 //! Who is connected, and who has to leave when places run out.
 //!
-//! Nobody waits to be accepted: a silent crowd could otherwise shut everybody out. When all places are taken, the client
+//! Nobody waits to be accepted: a silent crowd could otherwise shut everybody out. When places run out, the client
 //! that the server has waited for longest loses its place, whether it owes a head, a body, or the reading of an answer.
 //! Requests that the server works on keep theirs, and they never take all of them. So there is always somebody who can
 //! leave, and always a place for the next client.
@@ -16,6 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
 /// One place in so many is never taken by requests that are worked on.
 const ONE_KEPT_IN: usize = 8;
+/// One place in so many is kept free by sending clients away early, so that the next one need not wait for their leaving.
+const ONE_FREE_IN: usize = 16;
 /// How long a client that has to leave may take before another one has to leave, too.
 const LEAVING_TIME: Duration = Duration::from_millis(50);
 
@@ -23,6 +25,8 @@ const LEAVING_TIME: Duration = Duration::from_millis(50);
 pub struct Connections {
     places: Arc<Semaphore>,
     working: Semaphore,
+    /// Places that are kept free.
+    spare: usize,
     seats: Mutex<Seats>,
     metrics: Arc<Metrics>,
 }
@@ -59,6 +63,7 @@ impl Connections {
         Connections {
             places: Arc::new(Semaphore::new(places)),
             working: Semaphore::new(working),
+            spare: places / ONE_FREE_IN,
             seats: Mutex::default(),
             metrics,
         }
@@ -67,7 +72,7 @@ impl Connections {
     /// A place for a new client, who is now waited for. Where there is none, somebody else has to leave first.
     pub async fn enter(self: &Arc<Self>, peer: SocketAddr) -> Connection {
         loop {
-            if self.places.available_permits() == 0 {
+            if self.places.available_permits() <= self.spare {
                 self.evict_longest_wait();
             }
             let place = tokio::time::timeout(LEAVING_TIME, self.places.clone().acquire_owned()).await;

@@ -32,7 +32,7 @@ fn path(route: Route, subject: &Subject) -> Value {
             "Labels and scores",
             json!({
                 "name": "scores", "in": "query", "description": "Whether the answer holds scores",
-                "schema": {"type": "boolean", "default": true},
+                "schema": {"enum": ["true", "false", "1", "0", ""], "default": "true"},
             }),
             "Prediction",
             subject,
