@@ -109,7 +109,8 @@ fn the_document_describes_every_route_and_the_answers_fit_it() {
         let told = server.get("/nothing").json()["error"].as_str().unwrap().to_string();
         let mut known: Vec<&str> = told.split("the paths are ").nth(1).unwrap().split(' ').collect();
         let mut paths: Vec<&str> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-        (known.sort_unstable(), paths.sort_unstable());
+        known.sort_unstable();
+        paths.sort_unstable();
         assert_eq!(paths, known);
         for path in paths {
             for (method, operation) in document["paths"][path].as_object().unwrap() {
