@@ -1,16 +1,19 @@
-"""Two minutes of good, broken, oversized and slow requests against `atomlearn serve`, on loopback.
+"""Crowds of silent and slow clients, then two minutes of good, broken, oversized and slow requests against
+`atomlearn serve`, on loopback.
 
-Counts answers by kind and status, and the server's memory and open files before, during and after. Fails if the server
-ends, if an answer is neither 200 nor a 4xx or 503 with a JSON reason, or if memory or files keep growing. Needs the
-program in release mode and nothing else:
+The first part measures how long `/healthz` takes while each crowd is connected, with the server's usual limits, and
+fails beyond a second. The second counts answers by kind and status, and the server's memory and open files before,
+during and after. It fails if the server ends, if an answer is neither 200 nor a 4xx or 503 with a JSON reason, or if
+memory or files keep growing. Needs the program in release mode and nothing else:
 
-    cargo build --release && python bench/serve_abuse.py [--seconds 120]
+    cargo build --release && python bench/serve_abuse.py [--seconds 120] [--program FILE]
 """
 
 import argparse
 import collections
 import json
 import random
+import resource
 import socket
 import struct
 import subprocess
@@ -157,6 +160,76 @@ class Abuse:
                 self.answers["slow", type(error).__name__] += 1
 
 
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+SLOW_BODY = request(b"[", length=1_000_000)
+CROWDS = [
+    ("nobody else", 0, b""),
+    ("silent", 300, b""),
+    ("half a head", 300, HEALTH[:-2] + b"X: "),
+    ("slow bodies", 256, SLOW_BODY),
+    ("idle", 2000, b""),
+    ("idle after an answer", 2000, HEALTH),
+    ("slow bodies", 2000, SLOW_BODY),
+]
+
+
+def crowd(port, size, text):
+    """So many connections that each say the same and then nothing."""
+    held = []
+    for _ in range(size):
+        connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+        held.append(connection)
+        try:
+            connection.sendall(text)
+        except OSError:
+            pass  # had to leave already
+    return held
+
+
+def first_line(port, text, half_close=False):
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(text)
+        if half_close:
+            connection.shutdown(socket.SHUT_WR)
+        return connection.recv(65536).partition(b"\r\n")[0]
+
+
+def pressure(program):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    server, port = start(program)
+    row = json.dumps([[0.0] * 64]).encode()
+    try:
+        answered = sum(b" 200 " in first_line(port, request(row), half_close=True) for _ in range(20))
+        print(f"requests whose sending side is closed: {answered} of 20 answered")
+        assert answered == 20
+        for size in (60_000, 100_000):
+            line = first_line(port, HEALTH[:-2] + b"X: " + b"y" * size + b"\r\n\r\n")
+            print(f"a head of {size} bytes: {line.decode()}")
+            assert (b" 431 " in line) == (size > 65536)
+        print(f"{'crowd':22} {'size':>5} {'slowest of 20 /healthz, ms':>27} {'files':>6} {'MiB':>6}")
+        for what, size, text in CROWDS:
+            held, times = crowd(port, size, text), []
+            for _ in range(20):
+                begin = time.monotonic()
+                assert b" 200 " in first_line(port, HEALTH), what
+                times.append(time.monotonic() - begin)
+            memory, files = state(server.pid)
+            print(f"{what:22} {size:5} {1000 * max(times):27.1f} {files:6} {memory:6.0f}", flush=True)
+            assert max(times) < 1, what
+            for connection in held:
+                connection.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def start(program, *flags):
+    """The server and its port."""
+    command = [program, "--quiet", "serve", "--demo", "--port", "0", *flags]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return server, int(server.stdout.readline().strip().rstrip("/").rpartition(":")[2])
+
+
 def state(pid):
     status = Path(f"/proc/{pid}/status").read_text()
     rss = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
@@ -166,11 +239,17 @@ def state(pid):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=120)
-    seconds = parser.parse_args().seconds
-    command = [PROGRAM, "--quiet", "serve", "--demo", "--port", "0", "--header-time", "2", "--request-time", "3"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    parser.add_argument("--program", type=Path, default=PROGRAM)
+    args = parser.parse_args()
+    pressure(args.program)
+    if args.seconds > 0:
+        mixture(args.program, args.seconds)
+    print("passed")
+
+
+def mixture(program, seconds):
+    server, port = start(program, "--header-time", "2", "--request-time", "3")
     try:
-        port = int(server.stdout.readline().strip().rstrip("/").rpartition(":")[2])
         print("start: {:.1f} MiB, {} files".format(*state(server.pid)))
         begin = time.monotonic()
         abuse = Abuse(port, begin + seconds)
@@ -199,7 +278,6 @@ def main():
     finally:
         server.terminate()
         server.wait()
-    print("passed")
 
 
 if __name__ == "__main__":

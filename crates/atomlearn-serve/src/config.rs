@@ -1,6 +1,8 @@
 //! Where to listen and what a stranger may ask for.
 
+use crate::RequestLog;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Address and limits of a server. The defaults are safe for a program on one's own machine.
@@ -16,7 +18,8 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Most samples of one request.
     pub max_samples: usize,
-    /// Most connections at the same time; others wait to be accepted.
+    /// Most connections at the same time, as far as the process may open files. One more, and the client that the
+    /// server has waited for longest is disconnected. Seven eighths of them may have requests that are worked on.
     pub max_connections: usize,
     /// Most samples of concurrent requests that are scored together; 1 scores every request alone. At most
     /// [`Config::LARGEST_BATCH`] are, whatever stands here.
@@ -25,6 +28,8 @@ pub struct Config {
     pub header_time: Duration,
     /// Time a request has from its head to the answer, and a client for taking up any part of it.
     pub request_time: Duration,
+    /// Where a line for every request goes.
+    pub log: Option<Arc<RequestLog>>,
 }
 
 impl Config {
@@ -40,10 +45,11 @@ impl Default for Config {
             max_body: 8 << 20,
             max_in_flight: 64 << 20,
             max_samples: 4096,
-            max_connections: 256,
+            max_connections: 1024,
             max_batch: 64,
             header_time: Duration::from_secs(10),
             request_time: Duration::from_secs(30),
+            log: None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Which pages may call the server: only its own.
 
 use crate::reply::Refusal;
-use hyper::StatusCode;
 use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::{StatusCode, Uri};
 use std::net::IpAddr;
 
 /// Names under which the server may be called.
@@ -20,11 +20,19 @@ impl Hosts {
     }
 
     /// Refuses requests for other names and requests of other pages.
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = |value: &hyper::header::HeaderValue| value.to_str().unwrap_or("?").to_ascii_lowercase();
-        let Some(host) = headers.get(HOST).map(text) else {
+        let mut hosts = headers.get_all(HOST).iter().map(text);
+        let Some(host) = hosts.next() else {
             return Err(Refusal::bad("the request has no Host header; send one, as HTTP/1.1 asks for"));
         };
+        // Whoever stands between might go by the other one.
+        if hosts.next().is_some() {
+            return Err(Refusal::bad("the request has several Host headers; send exactly one"));
+        }
+        if target.authority().is_some_and(|target| !target.as_str().eq_ignore_ascii_case(&host)) {
+            return Err(Refusal::bad("the request's target is another host than its Host header; send a path only"));
+        }
         let name = without_port(&host);
         let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
         if !(name == "localhost" || is_address || self.names.iter().any(|held| held == name)) {
@@ -32,12 +40,11 @@ impl Hosts {
             let message = format!("this server does not answer to the name `{name}`; start it with --host {name}");
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
         }
-        match headers.get(ORIGIN).map(text) {
-            Some(origin) if origin.split_once("://").is_none_or(|(_, from)| from != host) => {
-                Err(Refusal::new(StatusCode::FORBIDDEN, "pages of other origins may not call this server"))
-            }
-            _ => Ok(()),
+        let foreign = |origin: String| origin.split_once("://").is_none_or(|(_, from)| from != host);
+        if headers.get_all(ORIGIN).iter().map(text).any(foreign) {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages of other origins may not call this server"));
         }
+        Ok(())
     }
 }
 
@@ -61,7 +68,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             host.map(|host| headers.insert(HOST, host.parse().unwrap()));
             origin.map(|origin| headers.insert(ORIGIN, origin.parse().unwrap()));
-            hosts.check(&headers).is_ok()
+            hosts.check(&Uri::from_static("/predict"), &headers).is_ok()
         };
         for good in
             ["localhost", "LOCALHOST:80", "127.0.0.1:8642", "[::1]:8642", "[::1]", "192.0.2.1", "faces.example:1"]
@@ -76,5 +83,28 @@ mod tests {
         assert!(!check(Some("localhost:80"), Some("http://localhost:81")));
         assert!(!check(Some("localhost:80"), Some("https://evil.example")));
         assert!(!check(Some("localhost:80"), Some("null")));
+    }
+
+    #[test]
+    fn one_host_and_no_other_target() {
+        let hosts = Hosts::new(&[]);
+        let check = |target: &str, names: &[&str], origins: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for (header, values) in [(HOST, names), (ORIGIN, origins)] {
+                for value in values {
+                    headers.append(&header, value.parse().unwrap());
+                }
+            }
+            hosts.check(&target.parse().unwrap(), &headers).is_ok()
+        };
+        assert!(check("http://LOCALHOST:80/predict", &["localhost:80"], &[]));
+        assert!(!check("http://evil.example/predict", &["localhost"], &[]));
+        assert!(!check("http://evil.example/predict", &["evil.example"], &[]));
+        assert!(!check("http://localhost@evil.example/predict", &["localhost"], &[]));
+        assert!(!check("http://localhost:81/predict", &["localhost:80"], &[]));
+        for two in [["localhost", "evil.example"], ["evil.example", "localhost"], ["localhost", "localhost"]] {
+            assert!(!check("/predict", &two, &[]), "{two:?}");
+        }
+        assert!(!check("/predict", &["localhost"], &["http://localhost", "http://evil.example"]));
     }
 }

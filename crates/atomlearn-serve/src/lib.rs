@@ -2,25 +2,32 @@
 //! shows how the model decides.
 //!
 //! Everything a client sends is bounded: bodies one by one and together, samples, heads, connections, time. The server
-//! reads nothing from disk and writes nothing.
+//! reads nothing from disk and writes nothing, unless a log of requests is asked for.
 
 mod batch;
 mod body;
 mod config;
+mod connections;
 pub mod dry;
 mod explain;
 mod hosts;
 mod metrics;
+mod open_files;
+mod openapi;
 mod page;
-mod patient;
 mod predict;
 mod reply;
+mod request_log;
+mod route;
 mod routes;
 mod rows;
 mod server;
 mod subject;
+mod task;
+mod write_timeout;
 
 pub use config::Config;
+pub use request_log::RequestLog;
 pub use server::Server;
 pub use subject::Subject;
 
@@ -30,6 +37,7 @@ use std::net::SocketAddr;
 /// Serves until the process is told to stop (Ctrl-C, or SIGTERM on Unix); `ready` is told the address. A second Ctrl-C
 /// stops at once.
 pub fn serve(subject: Subject, config: Config, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+    open_files::allow(config.max_connections);
     let threads = rayon::current_num_threads();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)

@@ -18,6 +18,7 @@ pub struct Metrics {
     samples: AtomicU64,
     in_flight: AtomicU64,
     connections: AtomicU64,
+    evicted: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -29,6 +30,7 @@ impl Default for Metrics {
             samples: AtomicU64::default(),
             in_flight: AtomicU64::default(),
             connections: AtomicU64::default(),
+            evicted: AtomicU64::default(),
         }
     }
 }
@@ -60,6 +62,11 @@ impl Metrics {
         Present::new(&self.connections)
     }
 
+    /// A client that had to leave for another one.
+    pub fn evicted(&self) {
+        self.evicted.fetch_add(1, Relaxed);
+    }
+
     /// An answer; `path` is one of ours, so that strangers cannot invent series.
     pub fn answered(&self, path: &'static str, status: u16, took: Duration) {
         *self.requests.lock().unwrap_or_else(PoisonError::into_inner).entry((path, status)).or_default() += 1;
@@ -74,8 +81,8 @@ impl Metrics {
         self.batches.add(samples as f64);
     }
 
-    /// All counters; `about` are labels that describe the model.
-    pub fn text(&self, about: &[(&str, &str)]) -> String {
+    /// All counters; `about` are labels that describe the model, `lost_lines` what the log lost, if there is one.
+    pub fn text(&self, about: &[(&str, &str)], lost_lines: Option<u64>) -> String {
         let mut text = String::new();
         let labels: Vec<String> = about.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
         head(&mut text, "atomlearn_model_info", "gauge", "The model that is served.");
@@ -90,6 +97,17 @@ impl Metrics {
         let _ = writeln!(text, "atomlearn_in_flight_requests {}", self.in_flight.load(Relaxed));
         head(&mut text, "atomlearn_connections", "gauge", "Open connections.");
         let _ = writeln!(text, "atomlearn_connections {}", self.connections.load(Relaxed));
+        head(
+            &mut text,
+            "atomlearn_evicted_connections_total",
+            "counter",
+            "Slow or idle connections that were closed because all places were taken.",
+        );
+        let _ = writeln!(text, "atomlearn_evicted_connections_total {}", self.evicted.load(Relaxed));
+        if let Some(lost) = lost_lines {
+            head(&mut text, "atomlearn_log_lines_lost_total", "counter", "Requests that the log could not keep.");
+            let _ = writeln!(text, "atomlearn_log_lines_lost_total {lost}");
+        }
         head(
             &mut text,
             "atomlearn_predict_seconds",
@@ -151,7 +169,7 @@ mod tests {
         metrics.answered("/predict", 200, Duration::from_millis(2));
         metrics.answered("/predict", 400, Duration::from_secs(99));
         let open = metrics.connection();
-        let text = metrics.text(&[("rule", "a\"b\\\n")]);
+        let text = metrics.text(&[("rule", "a\"b\\\n")], Some(3));
         drop(open);
         for line in [
             r#"atomlearn_model_info{rule="a\"b\\\n"} 1"#,
@@ -165,9 +183,10 @@ mod tests {
             "atomlearn_predict_seconds_count 1",
             "atomlearn_samples_total 5006",
             "atomlearn_connections 1",
+            "atomlearn_log_lines_lost_total 3",
         ] {
             assert!(text.lines().any(|held| held == line), "{line} is not in\n{text}");
         }
-        assert!(metrics.text(&[]).contains("atomlearn_connections 0\n"));
+        assert!(metrics.text(&[], None).contains("atomlearn_connections 0\n"));
     }
 }

@@ -3,20 +3,35 @@
 use crate::reply::{self, Reply};
 use hyper::StatusCode;
 
-/// Path, content type and content of every file.
-const FILES: &[(&str, &str, &str)] = &[
-    ("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
-    ("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
-    ("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
-    ("/input.js", JAVASCRIPT, include_str!("../page/input.js")),
-    ("/pad.js", JAVASCRIPT, include_str!("../page/pad.js")),
-    ("/show.js", JAVASCRIPT, include_str!("../page/show.js")),
-    ("/picture.js", JAVASCRIPT, include_str!("../page/picture.js")),
-];
+/// A file of the page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct File {
+    /// Where it is found.
+    pub path: &'static str,
+    content_type: &'static str,
+    content: &'static str,
+}
+
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The file at a path, if it is one of the page's.
-pub fn file(path: &str) -> Option<(&'static str, Reply)> {
-    let (path, kind, content) = FILES.iter().find(|(held, ..)| *held == path)?;
-    Some((path, reply::bytes(StatusCode::OK, kind, *content)))
+const fn file(path: &'static str, content_type: &'static str, content: &'static str) -> File {
+    File { path, content_type, content }
+}
+
+/// All files.
+pub static FILES: [File; 7] = [
+    file("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
+    file("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
+    file("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
+    file("/input.js", JAVASCRIPT, include_str!("../page/input.js")),
+    file("/pad.js", JAVASCRIPT, include_str!("../page/pad.js")),
+    file("/show.js", JAVASCRIPT, include_str!("../page/show.js")),
+    file("/picture.js", JAVASCRIPT, include_str!("../page/picture.js")),
+];
+
+impl File {
+    /// As an answer.
+    pub fn reply(&self) -> Reply {
+        reply::bytes(StatusCode::OK, self.content_type, self.content)
+    }
 }

@@ -6,36 +6,6 @@ use atomlearn::Mat;
 use atomlearn::method::best_class;
 use serde::Serialize;
 
-/// What the query asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whether scores are wanted.
-    pub scores: bool,
-    /// Which row to explain.
-    pub row: usize,
-}
-
-impl Options {
-    /// `scores=true|false` for `/predict`, `row=N` for `/explain`.
-    pub fn parse(query: &str, explains: bool) -> Result<Self, Refusal> {
-        let mut options = Options { scores: true, row: 0 };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match (explains, name, value) {
-                (false, "scores", "true" | "1" | "") => options.scores = true,
-                (false, "scores", "false" | "0") => options.scores = false,
-                (true, "row", _) if value.parse::<usize>().is_ok() => options.row = value.parse().unwrap_or(0),
-                _ => {
-                    let pair: String = pair.chars().take(80).collect();
-                    let known = if explains { "row=NUMBER" } else { "scores=true and scores=false" };
-                    return Err(Refusal::bad(format!("`{pair}` in the address is not understood; use {known}")));
-                }
-            }
-        }
-        Ok(options)
-    }
-}
-
 /// As `atomlearn predict --json` writes it.
 #[derive(Serialize)]
 struct Prediction<'a> {

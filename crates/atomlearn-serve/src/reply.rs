@@ -59,6 +59,11 @@ impl Refusal {
         Refusal { allow: Some(allow), ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message) }
     }
 
+    /// What is told.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// As an answer.
     pub fn reply(&self) -> Reply {
         let mut reply = bytes(self.status, "application/json", json!({"error": self.message}).to_string());

@@ -3,21 +3,32 @@
 use crate::Config;
 use crate::batch::Batches;
 use crate::body::Memory;
+use crate::connections::{Connection, Connections};
 use crate::explain::explain;
 use crate::hosts::Hosts;
 use crate::metrics::Metrics;
 use crate::reply::{self, Refusal, Reply};
+use crate::request_log::{Entry, RequestLog};
+use crate::route::Route;
 use crate::rows::{Expected, Form};
 use crate::subject::Subject;
-use crate::{page, predict};
-use hyper::body::Incoming;
-use hyper::{Method, Request, StatusCode};
-use serde_json::json;
+use crate::task::Task;
+use crate::{openapi, predict};
+use hyper::body::{Body, Incoming};
+use hyper::{Request, StatusCode};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Work on fewer bytes than this is done at once; more goes to a thread that may block.
 const SMALL: usize = 256 << 10;
+
+/// What a client has sent, as far as it is known.
+#[derive(Default)]
+struct Sent {
+    bytes: Option<usize>,
+    samples: Option<usize>,
+}
 
 /// Everything that answers need.
 pub struct App {
@@ -27,13 +38,13 @@ pub struct App {
     hosts: Hosts,
     expected: Expected,
     request_time: Duration,
+    openapi: Value,
+    log: Option<Arc<RequestLog>>,
+    /// Who is connected.
+    pub connections: Arc<Connections>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
 }
-
-/// The paths that are not files of the page, each with its method.
-const PATHS: [(&str, &str); 5] =
-    [("/predict", "POST"), ("/explain", "POST"), ("/model", "GET"), ("/healthz", "GET"), ("/metrics", "GET")];
 
 impl App {
     /// An application that has answered nothing yet.
@@ -42,89 +53,136 @@ impl App {
         let expected = Expected { features: subject.model.prep().n_features(), samples: config.max_samples };
         App {
             batches: Arc::new(Batches::new(subject.clone(), metrics.clone(), config.max_batch)),
+            connections: Arc::new(Connections::new(config, metrics.clone())),
             memory: Memory::new(config),
             hosts: Hosts::new(&config.hosts),
             request_time: config.request_time,
+            openapi: openapi::document(&subject, config),
+            log: config.log.clone(),
             subject,
             expected,
             metrics,
         }
     }
 
-    /// Answers a request, whatever it is.
-    pub async fn answer(&self, request: Request<Incoming>) -> Reply {
+    /// Answers a request of this client, whatever it is.
+    pub async fn answer(&self, request: Request<Incoming>, client: &Connection) -> Reply {
         let start = Instant::now();
+        client.works();
         let _present = self.metrics.request();
-        let path = known_path(request.uri().path());
-        let reply = self.dispatch(request).await.unwrap_or_else(|refusal| refusal.reply());
-        self.metrics.answered(path, reply.status().as_u16(), start.elapsed());
+        let route = Route::of(request.uri().path());
+        let asked = self.log.as_ref().map(|_| (request.method().clone(), shortened(request.uri().path())));
+        let mut sent = Sent::default();
+        let result = self.dispatch(route, request, client, &mut sent).await;
+        let (reply, error) = match result {
+            Ok(reply) => (reply, None),
+            Err(refusal) => (refusal.reply(), Some(refusal)),
+        };
+        let took = start.elapsed();
+        self.metrics.answered(route.map_or("other", Route::path), reply.status().as_u16(), took);
+        if let Some((log, (method, path))) = self.log.as_ref().zip(asked) {
+            log.add(&Entry {
+                time: now(),
+                client: client.peer.to_string(),
+                method: method.as_str(),
+                path: &path,
+                status: reply.status().as_u16(),
+                milliseconds: took.as_micros() as f64 / 1000.0,
+                body_bytes: sent.bytes,
+                samples: sent.samples,
+                answer_bytes: reply.body().size_hint().lower(),
+                error: error.as_ref().map(Refusal::message),
+            });
+        }
+        client.waits();
         reply
     }
 
-    async fn dispatch(&self, request: Request<Incoming>) -> Result<Reply, Refusal> {
-        self.hosts.check(request.headers())?;
-        let path = request.uri().path().to_string();
-        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        if let Some((_, file)) = page::file(&path) {
-            return if reads { Ok(file) } else { Err(Refusal::method(&path, "GET, HEAD")) };
+    async fn dispatch(
+        &self,
+        route: Option<Route>,
+        request: Request<Incoming>,
+        client: &Connection,
+        sent: &mut Sent,
+    ) -> Result<Reply, Refusal> {
+        self.hosts.check(request.uri(), request.headers())?;
+        let Some(route) = route else { return Err(nothing_at(request.uri().path())) };
+        if !route.takes(request.method()) {
+            return Err(Refusal::method(route.path(), route.methods()));
         }
-        let Some((_, method)) = PATHS.iter().find(|(held, _)| *held == path) else {
-            let paths: Vec<&str> = PATHS.iter().map(|(path, _)| *path).collect();
-            let path: String = path.chars().take(80).collect();
-            let message = format!("there is nothing at {path}; the paths are / {}", paths.join(" "));
-            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-        };
-        match *method {
-            "GET" if !reads => Err(Refusal::method(&path, "GET, HEAD")),
-            "POST" if request.method() != Method::POST => Err(Refusal::method(&path, "POST")),
-            "GET" => self.tell(&path),
-            _ => {
-                let late = || {
-                    let seconds = self.request_time.as_secs_f64();
-                    let message = format!("the request was not done after {seconds} s; send it faster, or send less");
-                    Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
-                };
-                let work = self.work(&path, request);
-                tokio::time::timeout(self.request_time, work).await.unwrap_or_else(|_| Err(late()))
+        match route {
+            Route::Predict | Route::Explain => {
+                let work = self.work(route, request, client, sent);
+                tokio::time::timeout(self.request_time, work).await.unwrap_or_else(|_| Err(self.late()))
             }
+            Route::Health => reply::json(&json!({"status": "ok"})),
+            Route::OpenApi => reply::json(&self.openapi),
+            Route::Model => reply::json(self.subject.facts()),
+            Route::Metrics => Ok(reply::bytes(StatusCode::OK, "text/plain; version=0.0.4", self.counters())),
+            Route::File(file) => Ok(file.reply()),
         }
     }
 
-    /// Answers that are there already.
-    fn tell(&self, path: &str) -> Result<Reply, Refusal> {
+    fn late(&self) -> Refusal {
+        let seconds = self.request_time.as_secs_f64();
+        let message = format!("the request was not done after {seconds} s; send it faster, or send less");
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
+    }
+
+    fn counters(&self) -> String {
         let model = &self.subject.model;
-        match path {
-            "/healthz" => reply::json(&json!({"status": "ok"})),
-            "/model" => reply::json(self.subject.facts()),
-            _ => {
-                let (version, method, rule) =
-                    (env!("CARGO_PKG_VERSION"), model.method().key, model.classifier().rule());
-                let text = self.metrics.text(&[("version", version), ("method", method), ("rule", rule)]);
-                Ok(reply::bytes(StatusCode::OK, "text/plain; version=0.0.4", text))
-            }
-        }
+        let (version, method, rule) = (env!("CARGO_PKG_VERSION"), model.method().key, model.classifier().rule());
+        let about = [("version", version), ("method", method), ("rule", rule)];
+        self.metrics.text(&about, self.log.as_ref().map(|log| log.lost()))
     }
 
     /// Answers that need the samples of the body.
-    async fn work(&self, path: &str, request: Request<Incoming>) -> Result<Reply, Refusal> {
+    async fn work(
+        &self,
+        route: Route,
+        request: Request<Incoming>,
+        client: &Connection,
+        sent: &mut Sent,
+    ) -> Result<Reply, Refusal> {
         let form = Form::of(request.headers())?;
-        let query = request.uri().query().unwrap_or_default().to_string();
-        let explains = path == "/explain";
-        let options = predict::Options::parse(&query, explains)?;
-        let held = self.memory.read(request.into_body()).await?;
+        let task = Task::parse(route, request.uri().query().unwrap_or_default())?;
+        client.waits();
+        let held = tokio::select! {
+            held = self.memory.read(request.into_body()) => held?,
+            () = client.evicted() => return Err(too_slow()),
+        };
+        client.works();
+        sent.bytes = Some(held.bytes.len());
+        let Some(_place) = self.connections.work() else {
+            return Err(Refusal::busy("too many requests are being worked on; try again in a moment"));
+        };
         let (size, expected, subject) = (held.bytes.len(), self.expected, self.subject.clone());
         // A small file can be a large image; decoding may block.
         let size = if form == Form::Image { usize::MAX } else { size };
         // The body's share of the memory stays taken until the answer is made.
         let (x, _share) = off_thread(size, move || Ok((form.parse(&held.bytes, expected, &subject)?, held))).await?;
+        sent.samples = Some(x.ncols());
         let subject = self.subject.clone();
-        if explains {
-            return off_thread(usize::MAX, move || reply::json(&explain(&subject, &x, options.row)?)).await;
+        match task {
+            Task::Explain { row } => off_thread(usize::MAX, move || reply::json(&explain(&subject, &x, row)?)).await,
+            Task::Predict { scores: with_scores } => {
+                let scores = self.batches.scores(x).await?;
+                let size = 8 * scores.nrows() * scores.ncols();
+                off_thread(size, move || predict::reply(&subject, &scores, with_scores)).await
+            }
         }
-        let scores = self.batches.scores(x).await?;
-        let size = 8 * scores.nrows() * scores.ncols();
-        off_thread(size, move || predict::reply(&subject, &scores, options.scores)).await
     }
+}
+
+fn too_slow() -> Refusal {
+    let message = "the server has many clients and could not wait longer for the body; send it again, without pauses";
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
+}
+
+fn nothing_at(path: &str) -> Refusal {
+    let path = shortened(path);
+    let known = Route::SERVICES.map(Route::path).join(" ");
+    Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}; the paths are / {known}"))
 }
 
 /// Does small work here and large work where it may block.
@@ -139,8 +197,13 @@ async fn off_thread<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Refusal::broken("the work broke down; the server's log says why")))
 }
 
-/// The path as a label of metrics.
-fn known_path(path: &str) -> &'static str {
-    let of_page = page::file(path).map(|(path, _)| path);
-    of_page.or_else(|| PATHS.iter().find(|(held, _)| *held == path).map(|(path, _)| *path)).unwrap_or("other")
+/// As much of a path as is worth telling.
+fn shortened(path: &str) -> String {
+    path.chars().take(80).collect()
+}
+
+/// The time to the millisecond.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now).to_string()
 }

@@ -1,23 +1,24 @@
 //! Connections: accepting, bounding and ending them.
 
 use crate::Config;
-use crate::patient::Patient;
 use crate::routes::App;
 use crate::subject::Subject;
+use crate::write_timeout::WriteTimeout;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
-use std::io::Result;
+use std::io::{Error, Result};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
-/// Bytes of a request's head and of one read, at most.
+/// Bytes of a request's head, at most.
+const HEAD: usize = 64 << 10;
+/// Bytes of one read, about. (The library may read more at a time, so this does not bound the head.)
 const BUFFER: usize = 64 << 10;
 const HEADERS: usize = 64;
 /// Pause after the system refused to accept, as it does when files run out.
@@ -44,21 +45,22 @@ impl Server {
 
     /// Answers until `stop` is done; then takes no new connections and finishes what it has begun.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let connections = Arc::new(Semaphore::new(self.config.max_connections.min(Semaphore::MAX_PERMITS)));
         let graceful = GracefulShutdown::new();
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.config.header_time);
-        http.max_buf_size(BUFFER).max_headers(HEADERS);
+        http.max_buf_size(BUFFER).max_header_size(HEAD).max_headers(HEADERS);
+        // Who has sent all there is to send may say so, and still wants an answer.
+        http.half_close(true);
         let mut stop = pin!(stop);
         loop {
             let next = async {
-                let place = connections.clone().acquire_owned().await;
-                (place, self.listener.accept().await)
+                let (stream, peer) = self.listener.accept().await?;
+                Ok::<_, Error>((stream, self.app.connections.enter(peer).await))
             };
-            let (place, stream) = tokio::select! {
+            let (stream, connection) = tokio::select! {
                 () = &mut stop => break,
-                (place, accepted) = next => match accepted {
-                    Ok((stream, _)) => (place, stream),
+                entered = next => match entered {
+                    Ok(entered) => entered,
                     Err(_) => {
                         tokio::time::sleep(PAUSE).await;
                         continue;
@@ -67,19 +69,24 @@ impl Server {
             };
             // Answers are small: waiting to fill packets would only delay them.
             let _ = stream.set_nodelay(true);
-            let app = self.app.clone();
+            let connection = Arc::new(connection);
+            let (app, client) = (self.app.clone(), connection.clone());
             let service = service_fn(move |request| {
-                let app = app.clone();
-                async move { Ok::<_, Infallible>(app.answer(request).await) }
+                let (app, client) = (app.clone(), client.clone());
+                async move { Ok::<_, Infallible>(app.answer(request, &client).await) }
             });
-            let stream = Patient::new(stream, self.config.request_time);
-            let connection = graceful.watch(http.serve_connection(stream, service));
+            let stream = WriteTimeout::new(stream, self.config.request_time);
+            let conversation = graceful.watch(http.serve_connection(stream, service));
             let metrics = self.app.metrics.clone();
             tokio::spawn(async move {
                 let _present = metrics.connection();
-                // A client that breaks off or talks nonsense concerns nobody else.
-                let _ = connection.await;
-                drop(place);
+                tokio::select! {
+                    // First the conversation: a client that has to leave in the middle of a body is told so.
+                    biased;
+                    // A client that breaks off or talks nonsense concerns nobody else.
+                    _ = conversation => {}
+                    () = connection.evicted() => {}
+                }
             });
         }
         drop(self.listener);

@@ -249,18 +249,17 @@ fn too_much_data_at_a_time_is_refused_for_now() {
 #[test]
 fn slow_clients_do_not_stay() {
     let short = Duration::from_millis(500);
-    let limits = Config { header_time: short, request_time: short, max_connections: 2, ..config() };
+    let limits = Config { header_time: short, request_time: short, ..config() };
     let server = Running::start(blobs("crc", "unit"), limits);
     let start = Instant::now();
-    // Half a head, and nothing at all: both places are taken, and free again soon.
+    // Half a head, and nothing at all.
     let mut half = server.connect();
     half.write_all(b"GET /healthz HTTP/1.1\r\nHo").unwrap();
     let mut idle = server.connect();
-    assert_eq!(server.get("/healthz").status, 200, "waits for a place, then is answered");
-    assert!(start.elapsed() >= Duration::from_millis(200) && start.elapsed() < Duration::from_secs(10));
     let mut rest = Vec::new();
     let _ = half.read_to_end(&mut rest);
     let _ = idle.read_to_end(&mut rest);
+    assert!(start.elapsed() >= Duration::from_millis(200) && start.elapsed() < Duration::from_secs(10));
     // A body that does not come.
     let mut late = server.connect();
     late.write_all(&request("POST", "/predict", &[JSON, ("Content-Length", "50")], b"[[1,")).unwrap();

@@ -6,22 +6,24 @@ use crate::failure::Failure;
 use atomlearn::Model;
 use atomlearn::io::ImageShape;
 use atomlearn_features::FeatureMap;
-use atomlearn_serve::{Config, Subject, serve};
+use atomlearn_serve::{Config, RequestLog, Subject, serve};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   atomlearn serve --demo                             draw digits in the browser
   atomlearn serve faces.model --shape 54x48:columns
+  atomlearn serve faces.model --log=requests.jsonl   a line of JSON for every request
   curl -H 'Content-Type: application/json' -d '[[5.1, 3.5, 1.4, 0.2]]' http://127.0.0.1:8642/predict
   curl -H 'Content-Type: application/x-npy' --data-binary @new.npy http://127.0.0.1:8642/predict
   curl -H 'Content-Type: image/jpeg' --data-binary @photo.jpg http://127.0.0.1:8642/predict     models of images
 
-GET / is a page, GET /healthz and GET /metrics are for monitoring, POST /predict takes samples, POST /explain
-one of them. Ctrl-C finishes the requests that have begun, then stops.";
+GET / is a page, GET /healthz and GET /metrics are for monitoring, GET /openapi.json describes the interface.
+POST /predict takes samples, POST /explain one of them. Ctrl-C finishes the requests that have begun, then stops.";
 
 /// Serve a model on this machine: a page, `POST /predict`, metrics
 #[derive(clap::Args)]
@@ -45,6 +47,9 @@ pub struct Args {
     /// Samples are images of this height and width; `:columns` if pixels run down the columns first
     #[arg(long, value_name = "HxW", value_parser = image_shape)]
     shape: Option<ImageShape>,
+    /// Write a line of JSON for every request to standard error, or append it to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    log: Option<Option<PathBuf>>,
     #[command(flatten)]
     limits: Limits,
 }
@@ -62,8 +67,8 @@ struct Limits {
     /// Most samples in a request
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "4096")]
     max_samples: usize,
-    /// Most connections at a time; others wait
-    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "256")]
+    /// Most connections at a time; with more, slow and idle ones are closed
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "1024")]
     max_connections: usize,
     /// Most samples of concurrent requests that are scored together; 1 scores each request alone
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "64")]
@@ -90,7 +95,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         }
         None => Subject::digits()?,
     };
-    let config = args.config();
+    let config = Config { log: request_log(args.log.as_ref())?, ..args.config() };
     let listen = config.listen;
     if !listen.ip().is_loopback() {
         console.warn(&format!(
@@ -129,8 +134,21 @@ impl Args {
             max_batch: limits.max_batch,
             header_time: limits.header_time,
             request_time: limits.request_time,
+            log: None,
         }
     }
+}
+
+/// `None` where no log is asked for; without a file it is standard error.
+fn request_log(wanted: Option<&Option<PathBuf>>) -> Result<Option<Arc<RequestLog>>, Failure> {
+    let opened = match wanted {
+        None => return Ok(None),
+        Some(None) => RequestLog::to_stderr(),
+        Some(Some(path)) => RequestLog::to_file(path),
+    };
+    let name = wanted.and_then(Option::as_ref).map_or("standard error".into(), |path| path.display().to_string());
+    let failed = |e| Failure::failed(format!("cannot write the log of requests to {name}: {e}; name another file"));
+    opened.map(|log| Some(Arc::new(log))).map_err(failed)
 }
 
 fn check_shape(model: &Model, shape: Option<ImageShape>) -> Result<(), Failure> {

@@ -85,6 +85,31 @@ fn a_served_model_says_what_predict_says_and_ends_on_signals() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_log_of_requests_goes_where_it_is_told_and_into_no_other_file() {
+    let place = Place::new();
+    place.write("data.csv", table(8));
+    place.ok("train data.csv --method crc -o a.model");
+    for flag in ["--log=requests.jsonl", "--log"] {
+        let mut served = Served::start(&place, &format!("--quiet serve a.model --port 0 {flag}"));
+        served.post("/predict", "[[1, 2, 3, 4]]");
+        assert_eq!(served.ends_by("-TERM"), Some(0));
+        let mut text = String::new();
+        served.errors.read_to_string(&mut text).unwrap();
+        if flag != "--log" {
+            assert_eq!(text, "");
+            text = std::fs::read_to_string(place.path("requests.jsonl")).unwrap();
+        }
+        let line: Value = serde_json::from_str(text.trim()).unwrap();
+        assert_eq!((&line["path"], &line["status"]), (&"/predict".into(), &200.into()), "{text}");
+    }
+    let before = std::fs::read(place.path("a.model")).unwrap();
+    place.refuses("serve a.model --port 0 --log=a.model", 1, &["a.model", "something else", "another file"]);
+    assert_eq!(std::fs::read(place.path("a.model")).unwrap(), before);
+    place.refuses("serve a.model --port 0 --log=no/such/folder", 1, &["no/such/folder"]);
+}
+
 #[test]
 fn other_addresses_need_to_be_asked_for_and_are_warned_about() {
     let place = Place::new();

@@ -10,16 +10,16 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Fails writes that make no progress for a given time, so that clients who never read cannot hold answers in memory.
-pub struct Patient {
+pub struct WriteTimeout {
     stream: TokioIo<TcpStream>,
-    patience: Duration,
+    limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    /// A stream with so much patience.
-    pub fn new(stream: TcpStream, patience: Duration) -> Self {
-        Patient { stream: TokioIo::new(stream), patience, waiting: None }
+impl WriteTimeout {
+    /// A stream whose writes may wait for so long.
+    pub fn new(stream: TcpStream, limit: Duration) -> Self {
+        WriteTimeout { stream: TokioIo::new(stream), limit, waiting: None }
     }
 
     fn watch<T>(&mut self, result: Poll<Result<T>>, context: &mut Context<'_>) -> Poll<Result<T>> {
@@ -27,8 +27,8 @@ impl Patient {
             self.waiting = None;
             return result;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let limit = self.limit;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
         if waiting.deadline() <= Instant::now() || waiting.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client does not read the answer")));
         }
@@ -36,13 +36,13 @@ impl Patient {
     }
 }
 
-impl Read for Patient {
+impl Read for WriteTimeout {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl Write for Patient {
+impl Write for WriteTimeout {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(result, context)

@@ -1,0 +1,188 @@
+//! The interface as an OpenAPI document, for programs that make clients and tests from it.
+
+use crate::Config;
+use crate::route::Route;
+use crate::subject::Subject;
+use serde_json::{Map, Value, json};
+
+/// The document for this model and these limits.
+pub fn document(subject: &Subject, config: &Config) -> Value {
+    let routes = Route::SERVICES.into_iter().chain(Route::of("/"));
+    let paths: Map<String, Value> = routes.map(|route| (route.path().into(), path(route, subject))).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": format!("{}, served by atomlearn", subject.name),
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Labels of samples, and why they get them.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        // Relative: whatever name and port the server was reached by.
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": schemas(subject, config)},
+    })
+}
+
+/// All methods of a route.
+fn path(route: Route, subject: &Subject) -> Value {
+    match route {
+        Route::Predict => json!({"post": sends_samples(
+            "predict",
+            "Labels and scores",
+            json!({
+                "name": "scores", "in": "query", "description": "Whether the answer holds scores",
+                "schema": {"enum": ["true", "false", "1", "0", ""], "default": "true"},
+            }),
+            "Prediction",
+            subject,
+        )}),
+        Route::Explain => json!({"post": sends_samples(
+            "explain",
+            "Why one sample gets its label",
+            json!({
+                "name": "row", "in": "query", "description": "Which of the samples, counted from 0",
+                "schema": {"type": "integer", "minimum": 0, "default": 0},
+            }),
+            "Explanation",
+            subject,
+        )}),
+        Route::Model => asks("model", "What is served", "application/json", reference("Model")),
+        Route::Health => asks("health", "Whether the server lives", "application/json", reference("Health")),
+        Route::Metrics => {
+            asks("metrics", "Counters in Prometheus' text format", "text/plain", json!({"type": "string"}))
+        }
+        Route::OpenApi => asks("openapi", "This document", "application/json", json!({"type": "object"})),
+        Route::File(_) => {
+            asks("page", "A page that shows how the model decides", "text/html", json!({"type": "string"}))
+        }
+    }
+}
+
+/// `GET` and `HEAD` of something that is there already.
+fn asks(name: &str, summary: &str, content_type: &str, schema: Value) -> Value {
+    let mut content = Map::new();
+    content.insert(content_type.into(), json!({"schema": schema}));
+    let refused = |mut responses: Value| {
+        refusals(&mut responses, &[400, 403]);
+        responses
+    };
+    let (found, head) = (json!({"description": summary, "content": content}), json!({"description": summary}));
+    json!({
+        "get": {"operationId": name, "summary": summary, "responses": refused(json!({"200": found}))},
+        "head": {
+            "operationId": format!("{name}Head"), "summary": format!("{summary}; the head only"),
+            "responses": {"200": head, "400": {"description": reason(400)}, "403": {"description": reason(403)}},
+        },
+    })
+}
+
+/// A `POST` of samples.
+fn sends_samples(name: &str, summary: &str, parameter: Value, answer: &str, subject: &Subject) -> Value {
+    let binary = |what: &str| json!({"schema": {"type": "string", "format": "binary", "description": what}});
+    let mut content = json!({
+        "application/json": {"schema": reference("Samples")},
+        "application/x-npy": binary("An array as numpy.save writes it, samples in rows"),
+        "application/octet-stream": binary("An array as numpy.save writes it, samples in rows"),
+    });
+    if subject.images.is_some() {
+        content["image/*"] = binary("An image file: one sample");
+    }
+    let mut responses =
+        json!({"200": {"description": summary, "content": {"application/json": {"schema": reference(answer)}}}});
+    refusals(&mut responses, &[400, 403, 408, 413, 415, 500, 503]);
+    json!({
+        "operationId": name, "summary": summary, "parameters": [parameter],
+        "requestBody": {"required": true, "content": content}, "responses": responses,
+    })
+}
+
+fn refusals(responses: &mut Value, statuses: &[u16]) {
+    for status in statuses {
+        let content = json!({"application/json": {"schema": reference("Error")}});
+        responses[status.to_string()] = json!({"description": reason(*status), "content": content});
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "The request cannot be used; the answer says what is wrong, where, and what to do",
+        403 => "A name the server does not answer to, or a page of another origin",
+        408 => "The request took too long",
+        413 => "The body is too large, or holds too many samples",
+        415 => "The content type cannot be read",
+        503 => "The server has too much to do; try again",
+        _ => "The server broke down",
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// An object of these properties, all required but those in `optional`, and no others.
+fn object(properties: Value, optional: &[&str]) -> Value {
+    let names = properties.as_object().into_iter().flat_map(Map::keys);
+    let required: Vec<&String> = names.filter(|name| !optional.contains(&name.as_str())).collect();
+    json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
+}
+
+fn schemas(subject: &Subject, config: &Config) -> Value {
+    let (features, classes) = (subject.model.prep().n_features(), subject.model.classes());
+    let text = json!({"type": "string"});
+    let number = json!({"type": "number"});
+    let count = json!({"type": "integer", "minimum": 0});
+    let perhaps = |kind: &str| json!({"type": [kind, "null"]});
+    let list = |items: &Value| json!({"type": "array", "items": items});
+    let score = json!({"type": ["number", "null"], "description": "Larger is more likely; null is minus infinity"});
+    let scores = json!({"type": "array", "items": score, "minItems": classes.len(), "maxItems": classes.len()});
+    let label = json!({"type": "string", "enum": classes});
+    let row = json!({"type": "array", "items": number, "minItems": features, "maxItems": features});
+    let rows = json!({"type": "array", "items": row, "minItems": 1, "maxItems": config.max_samples});
+    let picture = json!({"type": "string", "contentEncoding": "base64", "description": "One byte a value"});
+    let schema = |name: &str| json!({"const": name});
+    json!({
+        "Samples": {
+            "description": "Rows of numbers, one row a sample; or the numbers of one sample alone",
+            "anyOf": [rows, row, object(json!({"rows": {"anyOf": [rows, row]}}), &[])],
+        },
+        "Prediction": object(json!({
+            "schema": schema("atomlearn.predict/1"),
+            "model": object(json!({"name": text, "method": text, "rule": text}), &[]),
+            "classes": list(&label),
+            "labels": list(&label),
+            "scores": list(&scores),
+        }), &["scores"]),
+        "Explanation": object(json!({
+            "schema": schema("atomlearn.explain/1"),
+            "label": label,
+            "rule": text,
+            "classes": list(&label),
+            "scores": {"type": "object", "additionalProperties": scores, "description": "By rule"},
+            "eta2": perhaps("number"),
+            "row": count,
+            "rows": count,
+            "picture": {"type": ["array", "null"], "items": count, "minItems": 2, "maxItems": 2},
+            "sample": picture,
+            "kind": perhaps("string"),
+            "raw": {"type": "boolean"},
+            "atoms": list(&reference("Atom")),
+        }), &[]),
+        "Atom": object(json!({
+            "atom": count, "class": perhaps("string"), "code": number, "share": number, "bytes": picture,
+            "neighbours": list(&object(
+                json!({"atom": count, "class": perhaps("string"), "weight": number, "bytes": picture}), &[],
+            )),
+        }), &[]),
+        "Model": object(json!({
+            "schema": schema("atomlearn.serve-model/1"),
+            "version": text, "name": text, "method": text, "title": text, "paper": perhaps("string"), "prep": text,
+            "params": {"type": "object"}, "n_features": {"const": features}, "classes": {"const": classes},
+            "rules": list(&text), "rule": text, "atoms": perhaps("integer"), "image": perhaps("object"),
+            "range": {"type": ["array", "null"], "items": number}, "trained_on": {}, "time": perhaps("string"),
+            "examples": perhaps("object"),
+        }), &[]),
+        "Health": object(json!({"status": schema("ok")}), &[]),
+        "Error": object(json!({"error": {"type": "string", "description": "What is wrong, where, what to do"}}), &[]),
+    })
+}
