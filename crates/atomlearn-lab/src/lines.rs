@@ -179,11 +179,11 @@ mod tests {
         assert!(!path.exists());
         // Who waited for a file that is taken away begins a new one.
         let (first, waits) = (Appender::open_now(&path).unwrap(), Barrier::new(2));
+        let waiting = || {
+            waits.wait();
+            Ok(())
+        };
         std::thread::scope(|scope| {
-            let waiting = || {
-                waits.wait();
-                Ok(())
-            };
             let second = scope.spawn(|| Appender::open(&path, waiting).unwrap().append(&json!({"key": "a"})).unwrap());
             waits.wait();
             drop(first);

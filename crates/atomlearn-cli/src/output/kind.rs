@@ -137,10 +137,13 @@ fn of_head(head: &[u8]) -> Found {
 fn archive(head: &[u8]) -> Option<Kind> {
     let json = String::from_utf8_lossy(head.get(8..).filter(|json| json.starts_with(b"{"))?);
     let (_, format) = json.split_once(r#"\"format\":\"atomlearn."#)?;
-    [("model/", Kind::Model), ("checkpoint/", Kind::Checkpoint), ("feature-map/", Kind::Map)]
-        .into_iter()
-        .find(|(name, _)| format.starts_with(name))
-        .map(|(_, kind)| kind)
+    let (name, _) = format.split_once('/')?;
+    match name {
+        "model" => Some(Kind::Model),
+        "checkpoint" | "state" => Some(Kind::Checkpoint),
+        "feature-map" => Some(Kind::Map),
+        _ => None,
+    }
 }
 
 /// `.mat` files say who wrote them; other writers of `.npz` need other versions of ZIP, or begin with another name.
@@ -153,16 +156,14 @@ fn feature_file(head: &[u8]) -> Option<Kind> {
 /// JSON names its schema near its beginning.
 fn schema(json: &str) -> Option<Kind> {
     let (_, rest) = json.split_once("\"schema\"")?;
-    let name = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix("\"atomlearn.")?;
-    [
-        ("splits/", Kind::Splits),
-        ("record/", Kind::Records),
-        ("tune-record/", Kind::TuneRecords),
-        ("predict/", Kind::Predictions),
-    ]
-    .into_iter()
-    .find(|(schema, _)| name.starts_with(schema))
-    .map(|(_, kind)| kind)
+    let (name, _) = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix("\"atomlearn.")?.split_once('/')?;
+    match name {
+        "splits" => Some(Kind::Splits),
+        "record" => Some(Kind::Records),
+        "tune-record" => Some(Kind::TuneRecords),
+        "predict" => Some(Kind::Predictions),
+        _ => None,
+    }
 }
 
 /// Pages, cards and drawings say what they are.
