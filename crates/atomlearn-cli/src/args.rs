@@ -47,7 +47,7 @@ pub struct Global {
     /// No progress and no notes on stderr; warnings and errors remain
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Threads to use; all cores if not given. Results never depend on it
+    /// Threads to use, up to 256 or the number of cores; all cores if not given. Results never depend on it
     #[arg(long, global = true, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
     /// When to use colour; NO_COLOR is honoured

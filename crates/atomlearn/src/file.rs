@@ -223,7 +223,9 @@ mod tests {
         let old = std::time::SystemTime::now() - 2 * SOON;
         let leave = |name: &str, time: Option<std::time::SystemTime>| {
             let file = File::create(folder.path().join(name)).unwrap();
-            time.map(|time| file.set_modified(time).unwrap());
+            if let Some(time) = time {
+                file.set_modified(time).unwrap();
+            }
         };
         // No process has a number this large.
         leave(".atomlearn-4294967294-dead", None);

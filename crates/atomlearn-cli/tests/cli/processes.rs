@@ -96,15 +96,17 @@ fn temporary_files_of_killed_runs_are_removed_by_the_next_and_those_of_living_ru
     place.write("data.csv", table(4));
     place.ok("train data.csv --method crc -o m");
     std::fs::create_dir(place.path("shards")).unwrap();
-    let rows = "0.1,0.2,0.3,0.4\n".repeat(200);
+    let rows = "0.1,0.2,0.3,0.4\n".repeat(1000);
     (0..400).for_each(|i| place.write(&format!("shards/{i:03}.csv"), format!("a,b,c,d\n{rows}")));
     let line = "predict m shards --y none --out-of-core -o labels.csv";
     let mut child = start(&place, line);
     wait_until(|| !temporary(&place).is_empty() && temporary(&place) == temporary_after_a_moment(&place));
-    // While it lives, its file stays.
+    let stopped = Command::new("kill").args(["-STOP", &child.id().to_string()]).status().unwrap();
     let held = temporary(&place);
+    assert!(stopped.success() && held.len() == 1, "it has ended already");
+    // While it lives, its file stays.
     place.ok("predict m data.csv -o small.csv");
-    assert!(child.try_wait().unwrap().is_some() || temporary(&place) == held);
+    assert_eq!(temporary(&place), held);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(temporary(&place), held, "nothing to remove");
