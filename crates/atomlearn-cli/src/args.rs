@@ -47,7 +47,7 @@ pub struct Global {
     /// No progress and no notes on stderr; warnings and errors remain
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Threads to use; all cores if not given. Results never depend on it
+    /// Threads to use, up to 256 or the number of cores; all cores if not given. Results never depend on it
     #[arg(long, global = true, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
     /// When to use colour; NO_COLOR is honoured
@@ -108,7 +108,7 @@ pub struct SplitArgs {
     pub seed: u64,
     /// Use the splits of this file
     #[arg(long, value_name = "FILE")]
-    splits: Option<PathBuf>,
+    pub splits: Option<PathBuf>,
 }
 
 impl SplitArgs {
@@ -145,7 +145,7 @@ impl Cli {
 
 /// `--color` must be known before parsing, since help and usage errors are coloured too.
 fn color_asked() -> ColorChoice {
-    let args: Vec<String> = std::env::args().collect();
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let after = |i: usize| args[i].strip_prefix("--color=").map(str::to_string).or_else(|| args.get(i + 1).cloned());
     let place = args.iter().position(|arg| arg == "--color" || arg.starts_with("--color="));
     place.and_then(after).and_then(|word| ColorChoice::from_str(&word, true).ok()).unwrap_or(ColorChoice::Auto)

@@ -1,10 +1,8 @@
-//! Data files and output files as the user names them; `-` is stdin or stdout.
+//! Data files as the user names them; `-` is stdin.
 
 use crate::args::{DataArgs, Way};
-use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::Error;
-use atomlearn::file::{AtomicFile, write_atomically};
 use atomlearn::io::{self, RawData, ReadOptions, Samples};
 use atomlearn_lab::data::{LabData, digest};
 use std::io::Read;
@@ -84,31 +82,5 @@ impl Input {
             other => other,
         })?;
         Ok(Source { name: self.name.clone(), sha256: digest(&self.path)?, raw })
-    }
-}
-
-/// Refuses, before any work is done, an output path that cannot be written: one is begun there and taken away again.
-pub fn check_output(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if path.is_dir() {
-        return Err(Failure::usage(format!("{}: is a folder; give the name of a file", path.display())));
-    }
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(Failure::usage(format!("{}: the folder {} does not exist", path.display(), folder.display())));
-    }
-    if path.exists() && !path.is_file() {
-        return Err(Failure::usage(format!("{}: is not a file, and will not be replaced by one", path.display())));
-    }
-    match AtomicFile::create(path) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::failed(format!("{error}: nothing can be written there; name another place"))),
-    }
-}
-
-/// Writes a result to a file, whole or not at all, or to stdout.
-pub fn write_output(path: Option<&Path>, bytes: &[u8], console: &Console) -> Result<(), Failure> {
-    match path.filter(|path| *path != Path::new("-")) {
-        Some(path) => Ok(write_atomically(path, bytes)?),
-        None => console.print_bytes(bytes),
     }
 }

@@ -8,6 +8,7 @@ mod failure;
 mod images;
 mod interrupt;
 mod out_of_core;
+mod output;
 mod photos;
 mod progress;
 mod rounds;
@@ -36,7 +37,7 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
     if !matches!(cli.command, Command::Serve(_)) {
         interrupt::install()?;
     }
-    start_threads(cli.global.threads)?;
+    start_threads(cli.global.threads, console)?;
     match cli.command {
         Command::Demo(args) => commands::demo::run(&args, console),
         Command::Methods(args) => commands::methods::run(&args, console),
@@ -57,8 +58,17 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
     }
 }
 
+/// Beyond this, threads that have no core of their own only take time and memory to start.
+const MOST_THREADS: usize = 256;
+
 /// Builds the one pool of threads that everything uses.
-fn start_threads(threads: Option<usize>) -> Result<(), Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+fn start_threads(threads: Option<usize>, console: &Console) -> Result<(), Failure> {
+    let in_environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok();
+    let wanted = threads.or_else(in_environment).unwrap_or(0);
+    let most = std::thread::available_parallelism().map_or(1, |cores| cores.get()).max(MOST_THREADS);
+    if wanted > most {
+        console.note(&format!("{wanted} threads are more than this machine can use; {most} are started"));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(wanted.min(most));
     pool.build_global().map_err(|e| Failure::failed(format!("cannot start threads: {e}")))
 }

@@ -1,12 +1,15 @@
 //! `--set name=value`, `--grid name=v1,v2`, `--params FILE`, `--prep`, `--records FILE --resume`.
 
+use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, METHODS, Method, Values};
 use atomlearn_lab::compare::Entry;
 use atomlearn_lab::grid::{Axis, Grid};
+use atomlearn_lab::lines::Appender;
 use atomlearn_lab::params_file::ParamsFile;
-use atomlearn_lab::{lines, params_file, tune};
+use atomlearn_lab::{params_file, tune};
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Parses `--prep`; not given means the default.
@@ -176,20 +179,49 @@ fn in_method(error: atomlearn::Error, method: &Method) -> Failure {
     Failure::usage(format!("{}: {error}", method.key))
 }
 
-/// What a records file already holds; one that exists is only touched if the user wants to go on with it.
-pub fn known<R>(
+/// Records of an experiment: those that are there already, and the file that takes new ones.
+pub struct Kept<R> {
+    /// What the file held before.
+    pub known: Vec<R>,
+    /// The file, which nobody else writes to while this lives.
+    pub file: Option<Appender>,
+}
+
+impl<R> Default for Kept<R> {
+    fn default() -> Self {
+        Kept { known: Vec::new(), file: None }
+    }
+}
+
+/// Opens a records file; one that holds something is only touched if the user wants to go on with it. Another process that writes
+/// to it is waited for.
+pub fn kept<R: DeserializeOwned>(
     path: Option<&Path>,
     resume: bool,
-    read: impl Fn(&Path) -> atomlearn::Result<Vec<R>>,
-) -> Result<Vec<R>, Failure> {
-    let Some(path) = path.filter(|path| path.exists()) else { return Ok(Vec::new()) };
-    if !resume {
-        return Err(Failure::usage(format!(
+    check: impl Fn(&R) -> Result<String, String>,
+    console: &Console,
+) -> Result<Kept<R>, Failure> {
+    let Some(path) = path else { return Ok(Kept::default()) };
+    let refuse = || {
+        Err(Failure::usage(format!(
             "{} exists already; add --resume to go on with it, or name another file",
             path.display()
-        )));
+        )))
+    };
+    if !resume && std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
+        return refuse();
     }
-    let records = read(path)?;
-    lines::mend(path)?;
-    Ok(records)
+    let mut file = Appender::open(path, || {
+        console
+            .note(&format!("{}: another process is writing records to it; waiting until it is done", path.display()));
+        Ok(())
+    })?;
+    if !resume && !file.is_empty() {
+        return refuse();
+    }
+    if !file.is_locked() {
+        let why = "the file system has no locks; let no other process write to this file at the same time";
+        console.warn(&format!("{}: {why}", path.display()));
+    }
+    Ok(Kept { known: file.records(check)?, file: Some(file) })
 }

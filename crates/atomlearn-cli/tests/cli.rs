@@ -17,6 +17,11 @@ mod good_use;
 mod images;
 #[path = "cli/out_of_core.rs"]
 mod out_of_core;
+#[path = "cli/outputs.rs"]
+mod outputs;
+#[cfg(unix)]
+#[path = "cli/processes.rs"]
+mod processes;
 #[path = "cli/serving.rs"]
 mod serving;
 

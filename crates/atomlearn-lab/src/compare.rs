@@ -4,6 +4,7 @@ use crate::confusion::accuracy;
 use crate::data::LabData;
 use crate::folds::Folds;
 use crate::inside::{self, Inside, Probe, Progress};
+use crate::lines::Appender;
 use crate::prepared::{Clock, Prepared};
 use crate::provenance::Provenance;
 use crate::record::{self, Choice, Mistake, Protocol, Record, RuleOutcome};
@@ -15,7 +16,6 @@ use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Classifier, Error, MatRef, Observer, Step};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// A method with all its parameters.
@@ -149,7 +149,12 @@ impl Plan<'_> {
     /// Runs everything that `known` does not hold yet and appends each record to `file` as soon as it stands.
     ///
     /// Splits come first and methods second, so that a stopped experiment has all methods on the splits it did.
-    pub fn run(&self, known: &[Record], file: Option<&Path>, watch: &mut dyn Watch) -> Result<Vec<Record>, RunError> {
+    pub fn run(
+        &self,
+        known: &[Record],
+        file: Option<&Appender>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Record>, RunError> {
         let provenance = Provenance::now();
         let total = self.splits.splits.len() * self.entries.len();
         let mut records = Vec::with_capacity(total);
@@ -180,7 +185,7 @@ impl Plan<'_> {
                 let record = test(&trained, split, Record { tuned, ..blank }).map_err(fault)?;
                 last = Some(trained);
                 if let Some(file) = file {
-                    record::append(file, &record)?;
+                    file.append(&record)?;
                 }
                 watch.end(run, &record);
                 records.push(record);

@@ -183,14 +183,14 @@ pub(crate) fn sorted_text(params: &Values) -> String {
     format!("{sorted:?}")
 }
 
-/// Appends one record as one line.
-pub fn append(path: &Path, record: &Record) -> Result<()> {
-    lines::append(path, record)
-}
-
 /// Reads a file of records; see [`lines::read`].
 pub fn read(path: &Path) -> Result<Vec<Record>> {
-    lines::read(path, |record: &Record| check(record).map(|()| record.key.clone()))
+    lines::read(path, checked_key)
+}
+
+/// The key of a record, or why the record makes no sense.
+pub fn checked_key(record: &Record) -> Result<String, String> {
+    check(record).map(|()| record.key.clone())
 }
 
 /// Beyond these a page makes no sense, and its confusion matrices would fill the memory.

@@ -2,6 +2,7 @@
 
 use crate::compare::{Entry, Plan, RunError, Watch};
 use crate::data::{DataInfo, LabData};
+use crate::lines::Appender;
 use crate::provenance::Provenance;
 use crate::recipe::{PAPER, Recipe, Row};
 use crate::record::Record;
@@ -9,7 +10,6 @@ use crate::results::{Comparison, MethodResult, comparisons};
 use crate::splits;
 use atomlearn::registry::Values;
 use serde::Serialize;
-use std::path::Path;
 
 /// Schema of [`Reproduction`].
 pub const SCHEMA: &str = "atomlearn.reproduce/1";
@@ -112,7 +112,7 @@ pub fn run(
     recipe: &Recipe,
     data: &LabData,
     known: &[Record],
-    file: Option<&Path>,
+    file: Option<&Appender>,
     watch: &mut dyn Watch,
 ) -> Result<Vec<Record>, RunError> {
     let entries = entries(recipe);

@@ -11,7 +11,7 @@ mod unit;
 use crate::data::digest_text;
 use crate::folds::Folds;
 use crate::grid::{Axis, Grid, combination, size};
-use crate::lines;
+use crate::lines::{self, Appender};
 use crate::prepared::Clock;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
@@ -112,7 +112,7 @@ struct Unit {
 
 impl Tuning<'_> {
     /// Runs every unit that `known` does not hold, appends each to `file` as soon as it stands, and chooses.
-    pub fn run(&self, known: &[UnitRecord], file: Option<&Path>, watch: &dyn Watch) -> Result<Tuned> {
+    pub fn run(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn Watch) -> Result<Tuned> {
         let clock = Clock::start();
         let preps = self.preps()?;
         let units = self.units(preps.len());
@@ -141,7 +141,7 @@ impl Tuning<'_> {
             let record = self.evaluate(unit, key, &fold, &stop)?;
             if let Some(file) = file {
                 let _one_at_a_time = appending.lock();
-                lines::append(file, &record)?;
+                file.append(&record)?;
             }
             watch.units(done.fetch_add(1, Ordering::SeqCst) + 1, units.len());
             Ok(record)
@@ -256,16 +256,19 @@ impl Tuning<'_> {
 
 /// Reads a file of unit records; see [`lines::read`].
 pub fn read(path: &Path) -> Result<Vec<UnitRecord>> {
-    lines::read(path, |record: &UnitRecord| {
-        let counts = record.correct.iter().flatten().all(|&correct| correct <= record.samples);
-        if record.schema != RECORD_SCHEMA {
-            Err(format!("schema `{}` where `{RECORD_SCHEMA}` is needed", record.schema))
-        } else if record.samples == 0 || record.iterations.is_empty() || !counts {
-            Err("the record's counts make no sense".into())
-        } else {
-            Ok(record.key.clone())
-        }
-    })
+    lines::read(path, checked_key)
+}
+
+/// The key of a unit record, or why the record makes no sense.
+pub fn checked_key(record: &UnitRecord) -> Result<String, String> {
+    let counts = record.correct.iter().flatten().all(|&correct| correct <= record.samples);
+    if record.schema != RECORD_SCHEMA {
+        Err(format!("schema `{}` where `{RECORD_SCHEMA}` is needed", record.schema))
+    } else if record.samples == 0 || record.iterations.is_empty() || !counts {
+        Err("the record's counts make no sense".into())
+    } else {
+        Ok(record.key.clone())
+    }
 }
 
 /// How a tuning was laid out.

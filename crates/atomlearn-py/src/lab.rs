@@ -10,6 +10,7 @@ use atomlearn::registry::{self, Values};
 use atomlearn::{Error, Step};
 use atomlearn_lab::compare::{Entry, Plan, Run, RunError, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
+use atomlearn_lab::lines::Appender;
 use atomlearn_lab::record::{self, Record};
 use atomlearn_lab::results::comparisons;
 use atomlearn_lab::{report as pages, splits, tables};
@@ -55,7 +56,12 @@ pub fn compare(
 
     let job = move |link: &mut Link| {
         let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
-        plan.run(&[], records.as_deref(), &mut Progress { link, stop: false })
+        let mut file = records.as_deref().map(Appender::open_now).transpose()?;
+        if let Some(file) = &mut file {
+            // Nothing is appended to a file that holds something else.
+            file.records(record::checked_key)?;
+        }
+        plan.run(&[], file.as_ref(), &mut Progress { link, stop: false })
     };
     let listen = on_run.map(|on_run| {
         move |run: Value, _: &Sender<Answer>| on_run.call1((run.to_string(),)).map(|_| ControlFlow::Continue(()))

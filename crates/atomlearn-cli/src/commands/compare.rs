@@ -2,11 +2,11 @@
 
 use crate::args::{DataArgs, SplitArgs, at_least_one};
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs};
 use crate::photos::photos;
 use crate::progress::CompareWatch;
-use crate::settings::{self, Own, TuneFlags};
+use crate::settings::{self, Kept, Own, TuneFlags};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::compare::Plan;
 use atomlearn_lab::record::{self, Record};
@@ -14,7 +14,7 @@ use atomlearn_lab::results::{Comparison, comparisons, warnings};
 use atomlearn_lab::splits;
 use atomlearn_lab::{report, tables};
 use clap::ValueEnum;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,6 +82,8 @@ pub struct Args {
     format: Format,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// How to print the table.
@@ -107,10 +109,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let flags = TuneFlags { preps, folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
     let own = Own { set: &args.set, grid: &args.grid };
     let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
-    for path in [&args.save_splits, &args.records, &args.report].into_iter().flatten() {
-        check_output(path)?;
-    }
-    let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
+    check_outputs(args)?;
+    let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
     let data = args.reading.read_labelled(&args.data)?;
     let splits = args.splitting.choose(&data)?;
     if let Some(path) = &args.save_splits {
@@ -118,7 +118,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let look_inside = args.report.is_some() || args.records.is_some();
-    let records = run_plan(&plan, &known, args.records.as_deref(), look_inside, console)?;
+    let records = run_plan(&plan, &kept, look_inside, console)?;
     let comparison = first(&records)?;
     if let Some(path) = &args.report {
         let folder = args.images.as_deref().or_else(|| args.data.is_dir().then_some(args.data.as_path()));
@@ -137,16 +137,26 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
 }
 
+fn check_outputs(args: &Args) -> Result<(), Failure> {
+    let inputs = [Some(&args.data), args.images.as_ref(), args.splitting.splits.as_ref(), args.reading.labels.as_ref()];
+    let inputs: Vec<_> = inputs.into_iter().chain(args.params.iter().map(Some)).collect();
+    let outputs = [
+        (args.save_splits.as_ref(), Kind::Splits),
+        (args.records.as_ref(), Kind::Records),
+        (args.report.as_ref(), Kind::Report),
+    ];
+    args.writing.check(&inputs, &outputs)
+}
+
 /// Runs a plan behind progress bars and passes its warnings on; `look_inside` is for reports.
 pub fn run_plan(
     plan: &Plan<'_>,
-    known: &[Record],
-    file: Option<&Path>,
+    kept: &Kept<Record>,
     look_inside: bool,
     console: &Console,
 ) -> Result<Vec<Record>, Failure> {
     let mut watch = CompareWatch::new(console, look_inside);
-    let records = plan.run(known, file, &mut watch);
+    let records = plan.run(&kept.known, kept.file.as_ref(), &mut watch);
     watch.finish();
     drop(watch);
     let records = records?;

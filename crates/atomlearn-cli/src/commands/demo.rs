@@ -2,9 +2,9 @@
 
 use super::compare::{first, print_table, run_plan};
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
-use crate::settings::Own;
+use crate::output::{Kind, OutputArgs};
+use crate::settings::{Kept, Own};
 use atomlearn::file::write_atomically;
 use atomlearn::io;
 use atomlearn::prep::PrepSpec;
@@ -23,11 +23,13 @@ pub struct Args {
     /// Page to write
     #[arg(long, value_name = "FILE", default_value = "atomlearn-report.html")]
     report: PathBuf,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Runs the demonstration.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    check_output(&args.report)?;
+    args.writing.check(&[], &[(Some(&args.report), Kind::Report)])?;
     let raw = io::digits();
     let data = LabData::new("digits (embedded)", digest_raw(&raw), raw)?;
     let entries = Own { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None)?;
@@ -38,7 +40,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         data.info.samples,
         entries.len()
     ));
-    let records = run_plan(&plan, &[], None, true, console)?;
+    let records = run_plan(&plan, &Kept::default(), true, console)?;
     write_atomically(&args.report, report::page(&records)?.as_bytes())?;
     let comparison = first(&records)?;
     if console.json {

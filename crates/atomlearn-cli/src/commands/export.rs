@@ -1,8 +1,8 @@
 //! `atomlearn export`: a trained model for other programs.
 
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs};
 use atomlearn::{Model, export};
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,11 +21,13 @@ pub struct Args {
     /// ONNX file to write
     #[arg(long, value_name = "FILE")]
     onnx: PathBuf,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Loads, converts and writes.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    check_output(&args.onnx)?;
+    args.writing.check(&[Some(&args.model)], &[(Some(&args.onnx), Kind::Onnx)])?;
     let model = Model::load(&args.model)?;
     export::write_onnx(&model, &args.onnx)?;
     if console.json {

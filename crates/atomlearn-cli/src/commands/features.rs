@@ -2,9 +2,9 @@
 
 use crate::args::at_least_one;
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
+use crate::output::{Kind, OutputArgs};
 use atomlearn::Mat;
 use atomlearn::io::pictures::ImageFile;
 use atomlearn::io::{self, RawData};
@@ -57,6 +57,8 @@ pub struct Args {
     list_layers: bool,
     #[command(flatten)]
     making: FeatureArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Makes features and writes them.
@@ -71,9 +73,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if ending != "npz" && ending != "mat" {
         return Err(Failure::usage(format!("{}: feature files end in .npz or .mat", output.display())));
     }
-    for path in [Some(output), args.save_map.as_ref()].into_iter().flatten() {
-        check_output(path)?;
-    }
+    let inputs = [Some(folder), args.map.as_ref(), args.making.onnx.as_ref()];
+    args.writing.check(&inputs, &[(Some(output), Kind::Features), (args.save_map.as_ref(), Kind::Map)])?;
     let start = Instant::now();
     let made = match &args.map {
         Some(path) => {

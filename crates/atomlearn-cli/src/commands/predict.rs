@@ -2,9 +2,9 @@
 
 use crate::args::DataArgs;
 use crate::console::Console;
-use crate::data::{check_output, write_output};
 use crate::failure::Failure;
 use crate::images;
+use crate::output::{Kind, OutputArgs, write_output};
 use atomlearn::file::AtomicFile;
 use atomlearn::method::best_class;
 use atomlearn::scale::files::Plan;
@@ -44,13 +44,15 @@ pub struct Args {
     out_of_core: bool,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Predicts and writes.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    if let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) {
-        check_output(path)?;
-    }
+    let output = args.output.as_ref().filter(|path| *path != Path::new("-"));
+    let inputs = [Some(&args.model), Some(&args.data), args.reading.labels.as_ref()];
+    args.writing.check(&inputs, &[(output, Kind::Predictions)])?;
     let model = Model::load(&args.model)?;
     let rule = chosen_rule(&model, args.rule.as_deref())?;
     if args.out_of_core {

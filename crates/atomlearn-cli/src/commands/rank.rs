@@ -3,6 +3,7 @@
 use super::compare::Format;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::cells::Cells;
 use atomlearn_lab::ranks::{ALPHA, Ranking, of_records};
@@ -34,10 +35,14 @@ pub struct Args {
     /// Also draw the critical-difference diagram
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Reads records and prints the ranking.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
+    let inputs: Vec<_> = args.records.iter().map(Some).collect();
+    args.writing.check(&inputs, &[(args.svg.as_ref(), Kind::Diagram)])?;
     let mut records = Vec::new();
     for path in &args.records {
         records.extend(record::read(path)?);

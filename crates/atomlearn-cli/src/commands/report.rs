@@ -1,8 +1,8 @@
 //! `atomlearn report`: the HTML page again from saved records, or the card of a model.
 
 use crate::console::Console;
-use crate::data::{check_output, write_output};
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs, write_output};
 use atomlearn::Model;
 use atomlearn_lab::{card, record, report};
 use std::path::{Path, PathBuf};
@@ -25,20 +25,21 @@ pub struct Args {
     /// File to write; `-` is stdout, the default for cards
     #[arg(long, short, value_name = "FILE", required_unless_present = "card")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Reads records or a model and writes the page or card.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    if let Some(path) = output {
-        check_output(path)?;
-    }
+    let output = args.output.as_ref().filter(|path| *path != Path::new("-"));
+    let kind = if args.card.is_some() { Kind::Card } else { Kind::Report };
+    args.writing.check(&[args.records.as_ref(), args.card.as_ref()], &[(output, kind)])?;
     let (page, what) = match (&args.records, &args.card) {
         (Some(path), _) => records_page(path)?,
         (None, Some(path)) => (model_card(path)?, "card".to_string()),
         (None, None) => return Err(Failure::usage("name a file of records, or a model with --card")),
     };
-    write_output(output, page.as_bytes(), console)?;
+    write_output(output.map(PathBuf::as_path), page.as_bytes(), console)?;
     if let Some(path) = output {
         console.note(&format!("{what} written to {}", path.display()));
     }

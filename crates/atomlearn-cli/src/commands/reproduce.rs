@@ -3,8 +3,8 @@
 use super::compare::{Format, warn};
 use crate::args::{DataArgs, at_least_one};
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs};
 use crate::progress::CompareWatch;
 use crate::settings;
 use atomlearn::file::write_atomically;
@@ -58,6 +58,8 @@ pub struct Args {
     format: Format,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Runs the recipe and prints its table.
@@ -78,13 +80,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let Some(path) = &args.data else {
         return console.print(&reproduce::without_data(&recipe));
     };
-    for path in [&args.records, &args.report].into_iter().flatten() {
-        check_output(path)?;
-    }
-    let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
+    let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
+    args.writing.check(&[Some(path), args.reading.labels.as_ref()], &outputs)?;
+    let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
     let data = args.reading.read_labelled(path)?;
     let mut watch = CompareWatch::new(console, false);
-    let records = reproduce::run(&recipe, &data, &known, args.records.as_deref(), &mut watch);
+    let records = reproduce::run(&recipe, &data, &kept.known, kept.file.as_ref(), &mut watch);
     watch.finish();
     drop(watch);
     let records = records?;

@@ -3,8 +3,8 @@
 use super::compare::run_plan;
 use crate::args::{DataArgs, SplitArgs};
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs};
 use crate::settings;
 use atomlearn::file::write_atomically;
 use atomlearn::registry;
@@ -59,6 +59,8 @@ pub struct Args {
     report: Option<PathBuf>,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Runs the sweep and prints it.
@@ -70,14 +72,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let base = settings::params(method, &args.set, file)?;
     let values = values(args, method)?;
     let entries = entries(method, &base, &args.param, &values)?;
-    for path in [&args.records, &args.report].into_iter().flatten() {
-        check_output(path)?;
-    }
-    let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
+    let inputs = [Some(&args.data), args.params.as_ref(), args.splitting.splits.as_ref(), args.reading.labels.as_ref()];
+    let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
+    args.writing.check(&inputs, &outputs)?;
+    let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
     let data = args.reading.read_labelled(&args.data)?;
     let splits = args.splitting.choose(&data)?;
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
-    let records = run_plan(&plan, &known, args.records.as_deref(), false, console)?;
+    let records = run_plan(&plan, &kept, false, console)?;
     if let Some(path) = &args.report {
         write_atomically(path, report::page(&records)?.as_bytes())?;
         console.note(&format!("page written to {}", path.display()));

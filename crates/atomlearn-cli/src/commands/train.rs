@@ -2,15 +2,15 @@
 
 use crate::args::DataArgs;
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
 use crate::out_of_core::{Job, ScaleArgs};
+use crate::output::{Kind, OutputArgs};
 use crate::progress::{Checkpoint, TrainWatch};
 use crate::{rounds, settings};
 use atomlearn::archive::Content;
 use atomlearn::observe::Trace;
-use atomlearn::registry::Values;
+use atomlearn::registry::{Method, Values};
 use atomlearn::scale::METHODS;
 use atomlearn::{Error, Model};
 use atomlearn_features::FeatureMap;
@@ -71,6 +71,8 @@ pub struct Args {
     reading: DataArgs,
     #[command(flatten)]
     making: FeatureArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Trains and saves.
@@ -83,9 +85,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if args.output == Path::new("-") {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
     }
-    for path in [Some(&args.output), args.checkpoint.as_ref()].into_iter().flatten() {
-        check_output(path)?;
-    }
+    check_outputs(args, method)?;
     if args.scale.out_of_core {
         let job = Job {
             data: &args.data,
@@ -178,6 +178,23 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         seconds(took),
         args.output.display()
     ))
+}
+
+fn check_outputs(args: &Args, method: &Method) -> Result<(), Failure> {
+    let inputs = [
+        Some(&args.data),
+        args.params.as_ref(),
+        args.map.as_ref(),
+        args.making.onnx.as_ref(),
+        args.reading.labels.as_ref(),
+    ];
+    // Methods that cannot be resumed keep their model in the place of a state.
+    let state = match (rounds::resumable(method), args.scale.resume) {
+        (_, true) => Kind::Resumed,
+        (true, false) => Kind::Checkpoint,
+        (false, false) => Kind::Model,
+    };
+    args.writing.check(&inputs, &[(Some(&args.output), Kind::Model), (args.checkpoint.as_ref(), state)])
 }
 
 /// The data and, if they are made of images here, the map that makes them.

@@ -2,8 +2,8 @@
 
 use crate::args::{DataArgs, at_least_one};
 use crate::console::Console;
-use crate::data::check_output;
 use crate::failure::Failure;
+use crate::output::{Kind, OutputArgs};
 use crate::progress::TuneBar;
 use crate::settings::{self, Own};
 use atomlearn::file::write_atomically;
@@ -75,6 +75,8 @@ pub struct Args {
     resume: bool,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    writing: OutputArgs,
 }
 
 /// Tunes, prints and saves.
@@ -88,16 +90,15 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} has nothing to tune; name values with --grid", method.key)));
     }
     let spec = tune::Spec { grid, folds: args.folds, seed: args.seed, one_se: args.one_se };
-    for path in [&args.output, &args.records].into_iter().flatten() {
-        check_output(path)?;
-    }
-    let known = settings::known(args.records.as_deref(), args.resume, tune::read)?;
+    let outputs = [(args.output.as_ref(), Kind::Params), (args.records.as_ref(), Kind::TuneRecords)];
+    args.writing.check(&[Some(&args.data), args.splits.as_ref(), args.reading.labels.as_ref()], &outputs)?;
+    let kept = settings::kept(args.records.as_deref(), args.resume, tune::checked_key, console)?;
     let data = args.reading.read_labelled(&args.data)?;
     let places = training_part(args, &data)?;
     let folds = Folds::new(&data, &places, spec.folds, spec.seed)?;
     let tuning = Tuning { folds: &folds, prep: &preps[0], method, base: &base, spec: &spec };
     let bar = TuneBar::new(console, method.key);
-    let tuned = tuning.run(&known, args.records.as_deref(), &bar);
+    let tuned = tuning.run(&kept.known, kept.file.as_ref(), &bar);
     bar.finish();
     drop(bar);
     let tuned = tuned?;

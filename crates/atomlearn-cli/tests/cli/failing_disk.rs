@@ -46,7 +46,7 @@ fn a_full_disk_is_named_and_old_files_stay() {
     for (line, option, output) in WRITERS {
         place.write(output, "what was there before");
         let before = place.files();
-        let run = cramped(&place, 0, &format!("{line} {option} {output}"));
+        let run = cramped(&place, 0, &format!("{line} {option} {output} --force"));
         assert_eq!(run.code, 1, "{line}: {}{}", run.out, run.err);
         assert!(run.err.contains(output) && run.err.contains("too large"), "{line}: {}", run.err);
         assert_eq!(read(&place.path(output)), b"what was there before", "{line}");
@@ -124,7 +124,7 @@ fn a_device_is_not_replaced_by_a_file() {
 #[test]
 fn a_link_stays_a_link() {
     let place = inputs();
-    place.write("target.csv", "old");
+    place.write("target.csv", "sample,label\n");
     std::os::unix::fs::symlink("target.csv", place.path("link.csv")).unwrap();
     place.ok("predict given.model data.csv -o link.csv");
     assert!(std::fs::symlink_metadata(place.path("link.csv")).unwrap().is_symlink());

@@ -38,14 +38,14 @@ fn a_stopped_and_resumed_experiment_gives_the_same_records() {
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.jsonl");
-    let error = plan.run(&[], Some(&file), &mut StopAt(entries.len() + 1)).unwrap_err();
+    let error = plan.run(&[], Some(&Appender::open_now(&file).unwrap()), &mut StopAt(entries.len() + 1)).unwrap_err();
     assert!(matches!(error.source, Error::Interrupted));
     // As after a crash: half a line at the end.
     std::fs::OpenOptions::new().append(true).open(&file).and_then(|mut f| f.write_all(b"{\"schema\": \"ato")).unwrap();
-    let known = record::read(&file).unwrap();
+    let mut appender = Appender::open_now(&file).unwrap();
+    let known = appender.records(record::checked_key).unwrap();
     assert_eq!(known.len(), entries.len() + 1);
-    crate::lines::mend(&file).unwrap();
-    let resumed = plan.run(&known, Some(&file), &mut ()).unwrap();
+    let resumed = plan.run(&known, Some(&appender), &mut ()).unwrap();
     assert_eq!(essence(&whole), essence(&resumed));
     assert_eq!(essence(&record::read(&file).unwrap()), essence(&whole));
 }
@@ -118,7 +118,7 @@ fn names_from_files_cannot_break_the_page_and_bad_records_are_refused() {
         let mut bad = records[0].clone();
         change(&mut bad);
         let _ = std::fs::remove_file(&file);
-        record::append(&file, &bad).unwrap();
+        Appender::open_now(&file).unwrap().append(&bad).unwrap();
         record::read(&file).unwrap_err().to_string()
     };
     assert!(refused(|record| record.rules[0].predictions[0] = 99).contains("do not fit"));
@@ -179,11 +179,11 @@ fn tuned_methods_choose_on_every_training_part_and_resume() {
             if run.split == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    let error = plan.run(&[], Some(&file), &mut StopInSplit).unwrap_err();
+    let error = plan.run(&[], Some(&Appender::open_now(&file).unwrap()), &mut StopInSplit).unwrap_err();
     assert!(matches!(error.source, Error::Interrupted));
     let known = record::read(&file).unwrap();
     assert_eq!(known.len(), 2);
-    let resumed = plan.run(&known, Some(&file), &mut ()).unwrap();
+    let resumed = plan.run(&known, Some(&Appender::open_now(&file).unwrap()), &mut ()).unwrap();
     assert_eq!(essence(&resumed), essence(&whole));
     assert_eq!(essence(&record::read(&file).unwrap()), essence(&whole));
     // Another grid is another experiment.

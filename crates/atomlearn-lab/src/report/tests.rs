@@ -2,6 +2,7 @@ use super::*;
 use crate::compare::{Entry, Plan, Run, Watch};
 use crate::data::LabData;
 use crate::inside::Inside;
+use crate::lines::Appender;
 use crate::record::{Mistake, RuleOutcome};
 use crate::{confusion, record, splits};
 use atomlearn::io::{ImageShape, RawData};
@@ -230,7 +231,7 @@ fn hostile_insides_are_refused_by_line() {
         let mut bad = records[0].clone();
         change(bad.inside.as_mut().unwrap());
         let _ = std::fs::remove_file(&file);
-        record::append(&file, &bad).unwrap();
+        Appender::open_now(&file).unwrap().append(&bad).unwrap();
         record::read(&file).map_err(|e| e.to_string())
     };
     assert_eq!(read(|_| {}).unwrap()[0], records[0]);
@@ -258,7 +259,7 @@ fn hostile_insides_are_refused_by_line() {
     let mut slow = records[0].clone();
     slow.train_seconds = -1.0;
     std::fs::remove_file(&file).unwrap();
-    record::append(&file, &slow).unwrap();
+    Appender::open_now(&file).unwrap().append(&slow).unwrap();
     assert!(record::read(&file).unwrap_err().to_string().contains("a time is negative"));
 }
 

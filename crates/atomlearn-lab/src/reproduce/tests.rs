@@ -97,11 +97,11 @@ fn a_stopped_and_resumed_reproduction_gives_the_same_records() {
     let whole = run(&recipe, &data, &[], None, &mut ()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.jsonl");
-    let stopped = run(&recipe, &data, &[], Some(&file), &mut StopAt(6)).unwrap_err();
+    let stopped = run(&recipe, &data, &[], Some(&Appender::open_now(&file).unwrap()), &mut StopAt(6)).unwrap_err();
     assert!(matches!(stopped.source, Error::Interrupted));
     let known = crate::record::read(&file).unwrap();
     assert_eq!(known.len(), 5);
-    let resumed = run(&recipe, &data, &known, Some(&file), &mut ()).unwrap();
+    let resumed = run(&recipe, &data, &known, Some(&Appender::open_now(&file).unwrap()), &mut ()).unwrap();
     assert_eq!(timeless(resumed), timeless(whole.clone()));
     assert_eq!(timeless(crate::record::read(&file).unwrap()), timeless(whole));
 }

@@ -34,7 +34,8 @@ fn run(key: &str, spec: &Spec, known: &[UnitRecord], file: Option<&Path>, watch:
     let places: Vec<usize> = (0..data.targets.len()).filter(|i| i % 3 != 0).collect();
     let base = method.complete(&Values::new()).unwrap();
     let folds = Folds::new(&data, &places, spec.folds, spec.seed).unwrap();
-    Tuning { folds: &folds, prep: &prep, method, base: &base, spec }.run(known, file, watch)
+    let file = file.map(|path| Appender::open_now(path).unwrap());
+    Tuning { folds: &folds, prep: &prep, method, base: &base, spec }.run(known, file.as_ref(), watch)
 }
 
 fn with_preps(spec: Spec) -> Spec {
