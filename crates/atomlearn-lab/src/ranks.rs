@@ -19,7 +19,7 @@ const COUNTED_OUT: usize = 25;
 /// Friedman's test of "all methods are alike".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Friedman {
-    /// Friedman's statistic.
+    /// Friedman's statistic, corrected for ties.
     pub chi2: f64,
     /// Its correction by Iman and Davenport; null if infinite.
     pub f: f64,
@@ -102,10 +102,11 @@ pub fn ranking(data_sets: Vec<String>, methods: Vec<String>, accuracy: Vec<Vec<f
             "a ranking needs two data sets and two methods that were run on all of them; there are {n} and {k}"
         ));
     }
-    let mut sums = vec![0.0; k];
+    let (mut sums, mut ties) = (vec![0.0; k], 0.0);
     for d in 0..n {
         let of_set: Vec<f64> = accuracy.iter().map(|row| -row[d]).collect();
         sums.iter_mut().zip(average_ranks(&of_set)).for_each(|(sum, rank)| *sum += rank);
+        ties += tied(&of_set);
     }
     let ranks: Vec<f64> = sums.iter().map(|sum| sum / n as f64).collect();
     let mut order: Vec<usize> = (0..k).collect();
@@ -127,7 +128,7 @@ pub fn ranking(data_sets: Vec<String>, methods: Vec<String>, accuracy: Vec<Vec<f
     pairs.iter_mut().zip(corrected).for_each(|(pair, p)| pair.p_holm = p);
     Ok(Ranking {
         schema: SCHEMA,
-        friedman: friedman(&ranks, n),
+        friedman: friedman(&ranks, n, ties),
         groups: groups(&ranks, critical_difference),
         cautions: cautions(n, k, pairs.len()),
         data_sets,
@@ -171,11 +172,25 @@ pub fn average_ranks(values: &[f64]) -> Vec<f64> {
     (0..values.len()).map(place).collect()
 }
 
+/// How much the values are tied: the sum of `t^3 - t` over groups of `t` equal ones.
+pub fn tied(values: &[f64]) -> f64 {
+    let same = |a: &f64| values.iter().filter(|b| a.total_cmp(b) == Ordering::Equal).count() as f64;
+    values.iter().map(|value| same(value).powi(2) - 1.0).sum()
+}
+
 /// Friedman's test with the correction of Iman and Davenport, from average ranks over `n` data sets.
-pub fn friedman(ranks: &[f64], n: usize) -> Friedman {
+///
+/// `ties` is the sum of [`tied`] over the data sets. Ties make ranks vary less than chi2 assumes, by the factor
+/// `1 - ties / (n (k^3 - k))`, which it is divided by.
+pub fn friedman(ranks: &[f64], n: usize, ties: f64) -> Friedman {
     let (n, k) = (n as f64, ranks.len() as f64);
+    let left_by_ties = 1.0 - ties / (n * (k * k * k - k));
+    if left_by_ties < 1e-12 {
+        // All methods are alike on every data set.
+        return Friedman { chi2: 0.0, f: 0.0, p: 1.0 };
+    }
     let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
-    let chi2 = (12.0 * n / (k * (k + 1.0)) * (squares - k * (k + 1.0).powi(2) / 4.0)).max(0.0);
+    let chi2 = (12.0 * n / (k * (k + 1.0)) * (squares - k * (k + 1.0).powi(2) / 4.0)).max(0.0) / left_by_ties;
     let left = n * (k - 1.0) - chi2;
     if left <= 1e-12 * n * k {
         // Every data set ranks the methods alike.

@@ -116,6 +116,47 @@ def test_estimators_agree_with_the_plain_ones(client, name):
     assert (lazy.compute() == model.predict(X)).all()
 
 
+def some_as_text(y, rows):
+    return np.array([str(v) if i in rows else int(v) for i, v in enumerate(y)], dtype=object)
+
+
+REFUSED_LABELS = {
+    "NaN": (lambda y: np.where(np.arange(len(y)) == 700, np.nan, y), "nan of partition 1, sample 300 .* is missing"),
+    "None": (lambda y: np.where(np.arange(len(y)) == 700, None, y.astype(str)), "None of partition 1.* is missing"),
+    "measured": (lambda y: y + 0.5, "measured value"),
+    "1 and '1' in one block": (lambda y: some_as_text(y, range(1, len(y))), "not text"),
+    "1 and '1' apart": (lambda y: some_as_text(y, range(400, len(y))), "not text"),
+    "bytes": (lambda y: y.astype("S1"), "give numbers or text"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED_LABELS)
+def test_labels_are_refused_as_in_memory(client, kind):
+    X, y = samples()
+    change, words = REFUSED_LABELS[kind]
+    labels = change(y)
+    with pytest.raises((ValueError, TypeError)):
+        atomlearn.OneHotRidgeClassifier().fit(X, labels)
+    blocks = dask.array.from_array(X, chunks=(400, 10)), dask.array.from_array(labels, chunks=400)
+    with pytest.raises(ValueError, match=words):
+        scaleout.OneHotRidgeClassifier().fit(*blocks, client=client)
+
+
+def test_blocks_of_numbers_and_of_text_never_merge(client):
+    X, y = samples()
+
+    def block(info):
+        rows = slice(*info[0]["array-location"][0])
+        return y[rows].astype(str) if rows.start > 0 else y[rows]
+
+    # The array says int64, but all blocks after the first hold text.
+    labels = dask.array.map_blocks(
+        lambda x, block_info=None: block(block_info), dask.array.from_array(y, chunks=400), dtype=np.int64, meta=y[:0]
+    )
+    with pytest.raises(ValueError, match="make them one type"):
+        scaleout.OneHotRidgeClassifier().fit(dask.array.from_array(X, chunks=(400, 10)), labels, client=client)
+
+
 def test_the_methods_are_those_of_the_core():
     keys = {key for name in CLASSIFIERS for key in getattr(scaleout, name)._methods}
     assert keys == set(_atomlearn.scale_methods())

@@ -13,6 +13,7 @@
 
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, mul, norm1, scaled_columns, sym_eig};
+use crate::pca::{centred, mean};
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef, Scale};
 use rand::{RngExt, SeedableRng};
@@ -27,6 +28,10 @@ const WELL_CONDITIONED: f64 = 1e10;
 const CUT: f64 = 1e-10;
 /// Training samples whose distances decide what `auto` means.
 const MEDIAN_SAMPLES: usize = 400;
+/// Samples that decide whether all lie far from zero.
+const ORIGIN_SAMPLES: usize = 32;
+/// How many times larger than their spread the squared length of the mean of samples may be before it is taken away from them.
+const FAR_FROM_ZERO: f64 = 1e4;
 const STAGE: &str = "kernel map";
 
 /// A similarity of two samples.
@@ -193,8 +198,14 @@ impl Kernel {
                 return graph.op("Pow", &[&shifted, &degree]);
             }
             Kernel::Rbf => {
-                let inner = graph.times(x, (Scale(-2.0) * landmarks).as_ref());
-                let (own, norms) = (graph.energy(x), graph.row(landmarks.col_iter().map(|l| l.squared_norm_l2())));
+                let (mut x, mut landmarks) = (x.clone(), landmarks.to_owned());
+                if let Some(origin) = far_origin(landmarks.as_ref()) {
+                    landmarks = centred(landmarks.as_ref(), &origin);
+                    let origin = graph.row(origin);
+                    x = graph.op("Sub", &[&x, &origin]);
+                }
+                let inner = graph.times(&x, (Scale(-2.0) * &landmarks).as_ref());
+                let (own, norms) = (graph.energy(&x), graph.row(landmarks.col_iter().map(|l| l.squared_norm_l2())));
                 let both = graph.op("Add", &[&own, &norms]);
                 let squared = graph.op("Add", &[&both, &inner]);
                 graph.positive(&squared)
@@ -228,6 +239,25 @@ impl Kernel {
 
 /// `|l - x|^2`, never negative.
 pub fn squared_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+    match far_origin(landmarks) {
+        Some(origin) => plain_distances(centred(landmarks, &origin).as_ref(), centred(x, &origin).as_ref()),
+        None => plain_distances(landmarks, x),
+    }
+}
+
+/// From where to look at samples that lie so far from zero, for the distances between them, that squared norms would swallow these.
+fn far_origin(landmarks: MatRef<'_, f64>) -> Option<Vec<f64>> {
+    // Some of them tell: looking at all would take as long as the distances of one sample.
+    let count = landmarks.ncols().min(ORIGIN_SAMPLES);
+    let some = Mat::from_fn(landmarks.nrows(), count, |i, j| landmarks[(i, j * landmarks.ncols() / count)]);
+    let origin = mean(some.as_ref());
+    let size: f64 = origin.iter().map(|v| v * v).sum();
+    let spread = centred(some.as_ref(), &origin).squared_norm_l2() / count.max(1) as f64;
+    (count > 1 && size.is_finite() && size > FAR_FROM_ZERO * spread).then_some(origin)
+}
+
+/// `|l|^2 + |x|^2 - 2 l . x`.
+fn plain_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
     let norms: Vec<f64> = landmarks.col_iter().map(|l| l.squared_norm_l2()).collect();
     let mut distances = mul(landmarks.transpose(), x);
     for (column, x) in distances.as_mut().col_iter_mut().zip(x.col_iter()) {
@@ -339,9 +369,11 @@ pub fn spread_out(x: MatRef<'_, f64>, count: usize, seed: u64) -> Mat<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut chosen = vec![rng.random_range(0..x.ncols())];
     let mut nearest = vec![f64::INFINITY; x.ncols()];
+    let moved = far_origin(x).map(|origin| centred(x, &origin));
+    let seen = moved.as_ref().map_or(x, Mat::as_ref);
     while chosen.len() < count {
         let last = chosen[chosen.len() - 1];
-        let distances = squared_distances(x.subcols(last, 1), x);
+        let distances = plain_distances(seen.subcols(last, 1), seen);
         nearest.iter_mut().zip(distances.row(0).iter()).for_each(|(held, &new)| *held = held.min(new));
         let mut left = rng.random::<f64>() * nearest.iter().sum::<f64>();
         let drawn = nearest.iter().position(|&weight| {
@@ -413,6 +445,17 @@ mod tests {
         assert!((value(Kernel::Laplacian) - (-1.5f64).exp()).abs() < 1e-14);
         assert!((value(Kernel::Chi2) - (-0.5 * (1.0 + 4.0 / 6.0f64)).exp()).abs() < 1e-14);
         assert_eq!(value(Kernel::Poly(3)), 729.0);
+    }
+
+    #[test]
+    fn distances_do_not_depend_on_where_zero_is() {
+        // Whole numbers, so that an offset costs no digit.
+        let x = Mat::from_fn(5, 20, |i, j| ((i * 13 + j * 7 + i * j) % 17) as f64);
+        let expected = squared_distances(x.as_ref(), x.as_ref());
+        for offset in [1e3, 1e6, 1e8] {
+            let moved = Mat::from_fn(5, 20, |i, j| x[(i, j)] + offset);
+            assert!((squared_distances(moved.as_ref(), moved.as_ref()) - &expected).norm_max() < 1e-6, "{offset:e}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Pca {
 pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
     let (m, n) = x.shape();
     let mean = mean(x);
-    let centred = Mat::from_fn(m, n, |i, j| x[(i, j)] - mean[i]);
+    let centred = centred(x, &mean);
     let divisor = (n.max(2) - 1) as f64;
     let total_variance = centred.squared_norm_l2() / divisor;
     let most = most.min(m).min(n.saturating_sub(1));
@@ -62,14 +62,27 @@ pub fn pca_from_scatter(mean: Vec<f64>, scatter: MatRef<'_, f64>, n: f64, most: 
     Ok(Pca { mean, basis, variances, total_variance })
 }
 
-/// Mean of the columns.
+/// Mean of the columns, exact to the rounding of its last digit: what the first sum loses, far from zero, the sum of the
+/// differences from it gives back.
 pub fn mean(x: MatRef<'_, f64>) -> Vec<f64> {
     let n = x.ncols() as f64;
-    let mut sums = vec![0.0; x.nrows()];
+    let mut mean = vec![0.0; x.nrows()];
     for column in x.col_iter() {
-        sums.iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
+        mean.iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
     }
-    sums.into_iter().map(|sum| sum / n).collect()
+    mean.iter_mut().for_each(|sum| *sum /= n);
+    let mut rest = vec![0.0; x.nrows()];
+    for column in x.col_iter() {
+        rest.iter_mut().zip(column.iter()).zip(&mean).for_each(|((rest, v), mean)| *rest += v - mean);
+    }
+    // Beside values near the largest there are, a difference may overflow.
+    mean.iter_mut().zip(rest).filter(|(_, rest)| rest.is_finite()).for_each(|(mean, rest)| *mean += rest / n);
+    mean
+}
+
+/// The columns without `origin`.
+pub fn centred(x: MatRef<'_, f64>, origin: &[f64]) -> Mat<f64> {
+    Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - origin[i])
 }
 
 #[cfg(test)]
@@ -96,6 +109,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_mean_far_from_zero_has_all_its_digits() {
+        // Whole numbers have an exact mean, here 1e8 + 49.5 and 0.1 of equal values.
+        let x = Mat::from_fn(2, 100_000, |i, j| if i == 0 { 1e8 + (j % 100) as f64 } else { 0.1 });
+        assert_eq!(mean(x.as_ref()), [1e8 + 49.5, 0.1]);
+        assert_eq!(mean(Mat::from_fn(1, 2, |_, _| 8e307).as_ref()), [8e307]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use crate::export::{Graph, Value};
 use crate::kernel::{KernelMap, KernelSpec};
 use crate::linalg::{
-    ZERO_NORM, column as slice, column_major, column_norms, mul, mul_into, normalize_columns, vectorised,
+    ZERO_NORM, column as slice, column_major, column_norms, extreme_direction, is_safe_norm, mul, mul_into,
+    normalize_columns, vectorised,
 };
 use crate::pca::{Pca, mean, pca};
 use crate::{Error, Observer, Parts, Result};
@@ -191,11 +192,7 @@ impl StepSpec {
             StepSpec::Center => Fitted::affine(Some(column(&mean(x))), None, None),
             StepSpec::Standard => {
                 let means = mean(x);
-                let deviation = |i: usize| {
-                    let sum: f64 = x.row(i).iter().map(|v| (v - means[i]) * (v - means[i])).sum();
-                    (sum / x.ncols() as f64).sqrt()
-                };
-                let deviations: Vec<f64> = (0..x.nrows()).map(deviation).collect();
+                let deviations: Vec<f64> = (0..x.nrows()).map(|i| deviation(x, i, means[i])).collect();
                 standardised(&means, &deviations, watch)
             }
             StepSpec::Pca { keep, centred } => {
@@ -212,12 +209,30 @@ fn column(values: &[f64]) -> Mat<f64> {
     Mat::from_fn(values.len(), 1, |i, _| values[i])
 }
 
-fn standardised(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> Fitted {
-    let constant = deviations.iter().filter(|&&d| d == 0.0).count();
-    if constant > 0 {
-        watch.warn(&format!("{constant} features are constant; `standard` maps them to zero"));
+/// Standard deviation of a feature. Differences are divided by the largest where their squares would overflow or vanish.
+fn deviation(x: MatRef<'_, f64>, feature: usize, mean: f64) -> f64 {
+    let variance = |unit: f64| {
+        let square = |v: &f64| (v - mean) / unit * ((v - mean) / unit);
+        x.row(feature).iter().map(square).sum::<f64>() / x.ncols() as f64
+    };
+    let plain = variance(1.0);
+    if (1e-280..=f64::MAX).contains(&plain) {
+        return plain.sqrt();
     }
-    let scales: Vec<f64> = deviations.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 0.0 }).collect();
+    let largest = x.row(feature).iter().fold(0.0f64, |largest, v| largest.max((v - mean).abs()));
+    if largest > 0.0 { largest * variance(largest).sqrt() } else { 0.0 }
+}
+
+fn standardised(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> Fitted {
+    // What differs in the last digit only differs by rounding, and would be blown up to noise.
+    let scale = |(&d, &mean): (&f64, &f64)| if d > f64::EPSILON * mean.abs() { d.recip() } else { 0.0 };
+    // Of the smallest numbers there are, not even the reciprocal is a number.
+    let scales = deviations.iter().zip(means).map(scale).map(|s| if s.is_finite() { s } else { 0.0 });
+    let scales: Vec<f64> = scales.collect();
+    let constant = scales.iter().filter(|&&s| s == 0.0).count();
+    if constant > 0 {
+        watch.warn(&format!("{constant} features are constant to rounding; `standard` maps them to zero"));
+    }
     Fitted::affine(Some(column(means)), None, Some(column(&scales)))
 }
 
@@ -312,8 +327,15 @@ impl Fitted {
         match self {
             Fitted::Unit => {
                 let norms = if raw.is_some() { raw_norms.to_vec() } else { column_norms(x) };
-                let divisor = |j: usize| if norms[j] > ZERO_NORM * raw_norms[j].min(1.0) { norms[j] } else { 1.0 };
-                fill(next, x, |j, x, y| y.iter_mut().zip(x).for_each(|(y, x)| *y = x / divisor(j)));
+                fill(next, x, |j, x, y| {
+                    let zero = norms[j] <= ZERO_NORM * raw_norms[j].min(1.0);
+                    if zero || is_safe_norm(norms[j]) {
+                        let divisor = if zero { 1.0 } else { norms[j] };
+                        y.iter_mut().zip(x).for_each(|(y, x)| *y = x / divisor);
+                    } else {
+                        extreme_direction(x, y);
+                    }
+                });
             }
             Fitted::Kernel(map) => *next = map.apply(x),
             Fitted::Affine { basis, scale, offset, .. } => {
@@ -338,12 +360,16 @@ impl Fitted {
     fn export(&self, graph: &mut Graph, x: Value, zero_below: &Value) -> Value {
         match self {
             Fitted::Unit => {
-                let energy = graph.energy(&x);
+                // Divided by their largest value first, samples of any length have a norm.
+                let (over_largest, largest) = graph.over_largest(&x);
+                let energy = graph.energy(&over_largest);
                 let norm = graph.op("Sqrt", &[&energy]);
+                let length = graph.op("Mul", &[&norm, &largest]);
                 let one = graph.scalar(1.0);
-                let zero = graph.op("LessOrEqual", &[&norm, zero_below]);
+                let zero = graph.op("LessOrEqual", &[&length, zero_below]);
                 let divisor = graph.op("Where", &[&zero, &one, &norm]);
-                graph.op("Div", &[&x, &divisor])
+                let unit = graph.op("Div", &[&over_largest, &divisor]);
+                graph.op("Where", &[&zero, &x, &unit])
             }
             Fitted::Kernel(map) => map.export(graph, &x),
             Fitted::Affine { shift, basis, scale, .. } => {

@@ -181,6 +181,43 @@ fn fewer_samples_than_features_are_reduced_to_their_span() {
     assert_eq!(atoms(&run.train("cadl", &params, "unit").unwrap().0), 15);
 }
 
+/// Scores as they are near zero, but for what the digits of the samples lose there: the free bias takes an offset, and
+/// moments are taken about means.
+#[test]
+fn an_offset_moves_the_bias_alone() {
+    let plain = Run::new(&synth::blobs(3, 120, 8, 6), 4);
+    for prep in ["none", "standard", "center"] {
+        let expected = plain.train("linear-svm", &Values::new(), prep).unwrap().0.scores(plain.x.as_ref()).unwrap();
+        for offset in [1e3, 1e6, 1e8] {
+            let mut run = Run::new(&synth::blobs(3, 120, 8, 6), 4);
+            run.x = Mat::from_fn(8, plain.x.ncols(), |i, j| plain.x[(i, j)] + offset);
+            let found = run.train("linear-svm", &Values::new(), prep).unwrap().0.scores(run.x.as_ref()).unwrap();
+            let away = (found - &expected).norm_max() / expected.norm_max();
+            assert!(away < 1e-9 + 1e3 * offset * f64::EPSILON, "{prep} {offset:e}: {away:e}");
+        }
+    }
+}
+
+#[test]
+fn features_of_any_size_give_what_training_in_memory_gives() {
+    let mut run = Run::new(&synth::blobs(3, 60, 10, 6), 3);
+    run.x = Mat::from_fn(10, run.x.ncols(), |i, j| run.x[(i, j)] * 10f64.powf(16.0 * i as f64 / 9.0 - 8.0));
+    let difference = run.difference("linear-svm", &Values::new(), "none");
+    assert!(difference < 1e-5, "{difference:e}");
+}
+
+/// Ridge regression has no bias, so that an offset changes its answer; both ways must find the same one.
+#[test]
+fn ridge_far_from_zero_agrees_with_training_in_memory() {
+    let mut run = Run::new(&synth::blobs(3, 60, 6, 6), 3);
+    let plain = run.x.clone();
+    for (offset, allowed) in [(1e2, 1e-8), (1e4, 1e-6), (1e6, 1e-4)] {
+        run.x = Mat::from_fn(6, plain.ncols(), |i, j| plain[(i, j)] + offset);
+        let difference = run.difference("ridge", &Values::new(), "none");
+        assert!(difference < allowed, "{offset:e}: {difference:e}");
+    }
+}
+
 /// A class of zero samples leaves nothing of its atoms, which are drawn anew in every iteration.
 #[test]
 fn atoms_without_samples_are_drawn_anew() {

@@ -36,8 +36,12 @@ fn the_textbook_example_comes_out_as_printed() {
     for (rank, printed) in found.average_ranks.iter().zip([1.964, 2.000, 2.893, 3.143]) {
         near(*rank, printed, 5e-4);
     }
-    near(found.friedman.chi2, 9.28, 5e-3);
-    near(found.friedman.f, 3.69, 5e-3);
+    // Printed are 9.28 and 3.69, without the correction for ties: three pairs and one group of four, so that
+    // 3 (2^3 - 2) + (4^3 - 4) = 78 of 14 (4^3 - 4) = 840 are tied.
+    let uncorrected = friedman(&found.average_ranks, 14, 0.0);
+    near(uncorrected.chi2, 9.28, 5e-3);
+    near(uncorrected.f, 3.69, 5e-3);
+    near(found.friedman.chi2, uncorrected.chi2 / (1.0 - 78.0 / 840.0), 1e-12);
     // The critical value of F(3, 39) at 0.05 is 2.85.
     assert!(found.friedman.p < 0.05 && found.friedman.p > 0.01);
     near(found.critical_difference, 1.25, 5e-3);
@@ -92,8 +96,31 @@ fn ranks_share_ties_and_groups_are_largest() {
     assert_eq!(average_ranks(&[0.3, 0.1, 0.3, 0.2]), [3.5, 1.0, 3.5, 2.0]);
     assert_eq!(groups(&[1.0, 1.5, 2.5, 4.0], 1.2), [vec![0, 1], vec![1, 2]]);
     assert_eq!(groups(&[1.0, 3.0], 1.0), Vec::<Vec<usize>>::new());
-    let same = friedman(&[1.0, 2.0, 3.0], 5);
+    let same = friedman(&[1.0, 2.0, 3.0], 5, 0.0);
     assert_eq!((same.chi2, same.p), (10.0, 0.0));
+}
+
+/// Ranks 1 2 3, 1.5 1.5 3, 1 2.5 2.5, 1 2 3 have sums 4.5, 8, 11.5. Without ties, chi2 is
+/// `12 / (4 3 4) (4.5^2 + 8^2 + 11.5^2) - 3 4 4 = 6.125`; two pairs are tied, `1 - 12 / (4 24) = 0.875`, and
+/// `6.125 / 0.875 = 7` is what `scipy.stats.friedmanchisquare` gives.
+#[test]
+fn friedman_is_corrected_for_ties() {
+    let accuracy = vec![vec![0.9, 0.8, 0.9, 0.7], vec![0.8, 0.8, 0.5, 0.6], vec![0.7, 0.1, 0.5, 0.5]];
+    let names = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
+    let found = ranking(names(4), names(3), accuracy.clone()).unwrap();
+    near(found.friedman.chi2, 7.0, 1e-12);
+    near(found.friedman.f, 21.0, 1e-10);
+
+    // With the correction, F is that of a two-way analysis of variance of the ranks.
+    let ranks: Vec<Vec<f64>> =
+        (0..4).map(|d| average_ranks(&accuracy.iter().map(|row| -row[d]).collect::<Vec<_>>())).collect();
+    let total: f64 = ranks.iter().flatten().map(|rank| (rank - 2.0).powi(2)).sum();
+    let of_method = |m: usize| ranks.iter().map(|set| set[m]).sum::<f64>() / 4.0;
+    let between: f64 = (0..3).map(|m| 4.0 * (of_method(m) - 2.0).powi(2)).sum();
+    near(found.friedman.f, (between / 2.0) / ((total - between) / 6.0), 1e-10);
+
+    let alike = ranking(names(2), names(2), vec![vec![0.5, 0.7], vec![0.5, 0.7]]).unwrap();
+    assert_eq!(alike.friedman, Friedman { chi2: 0.0, f: 0.0, p: 1.0 });
 }
 
 #[test]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _atomlearn
-from ._labels import names_of
+from ._labels import checked, names_of
 
 
 def state(content):
@@ -18,9 +18,9 @@ def answer_piece(piece: str, request: bytes) -> bytes:
     return _atomlearn.answer_piece(request, piece, 1)
 
 
-def answer_block(index: int, x: np.ndarray, y: np.ndarray, request: bytes) -> bytes:
-    """The answer of a partition that is a block of an array."""
-    classes, targets = np.unique(y, return_inverse=True)
+def answer_block(index: int, x: np.ndarray, y: np.ndarray, like: np.dtype, request: bytes) -> bytes:
+    """The answer of a partition that is a block of an array; `like` is the type of its labels as far as the array knows."""
+    classes, targets = np.unique(checked(np.asarray(y), f"partition {index}", like), return_inverse=True)
     names = names_of(classes)
     x = np.require(x, dtype=np.float64, requirements=("C", "A"))
     return _atomlearn.answer(request, index, x, [names[target] for target in targets], 1)

@@ -234,7 +234,8 @@ class _Blocks:
     """Partitions that are the blocks of a dask array."""
 
     def __init__(self, X, y) -> None:
-        self.n_features, self.class_kind = X.shape[1], _labels.KINDS.get(y.dtype.kind, "str")
+        self.n_features, self.label_type = X.shape[1], y.dtype
+        self.class_kind = _labels.KINDS.get(y.dtype.kind, "str")
         # Neighbouring tasks are fused, so that a block lives no longer than it is worked on.
         self.tasks = list(zip(X.to_delayed()[:, 0], y.to_delayed()))
         self.digest = dask.base.tokenize(X, y)
@@ -253,7 +254,8 @@ class _Blocks:
 
     def submit(self, client: Client, index: int, request, **options):
         x, y = self.tasks[index]
-        return client.compute(dask.delayed(_worker.answer_block, pure=False)(index, x, y, request), **options)
+        answer = dask.delayed(_worker.answer_block, pure=False)
+        return client.compute(answer(index, x, y, self.label_type, request), **options)
 
 
 def _is_path(X) -> bool:

@@ -1,8 +1,11 @@
 //! Ridge codes: a linear map.
 
 use crate::Result;
-use crate::linalg::{Spd, gram, outer_gram};
+use crate::linalg::{Spd, gram, norm1, outer_gram, qr, solve_upper};
 use faer::{Mat, MatRef};
+
+/// Worse conditioned systems are solved from the dictionary itself: a Gram matrix has half its digits only.
+const WORST_CONDITION: f64 = 1e10;
 
 /// The map `P = (D^T D + kappa I)^-1 D^T = D^T (D D^T + kappa I)^-1` with codes `z = P x`; atoms x features.
 ///
@@ -11,8 +14,25 @@ pub fn ridge_map(d: MatRef<'_, f64>, kappa: f64, stage: &str) -> Result<Mat<f64>
     let (m, k) = d.shape();
     let mut system = if k <= m { gram(d) } else { outer_gram(d) };
     (0..system.nrows()).for_each(|i| system[(i, i)] += kappa);
-    let factor = Spd::new(system, stage)?;
+    let norm = norm1(system.as_ref());
+    let factor = Spd::new(system, stage);
+    if kappa > 0.0 && factor.as_ref().map_or(f64::INFINITY, |factor| factor.condition(norm)) > WORST_CONDITION {
+        return Ok(from_qr(d, kappa));
+    }
+    let factor = factor?;
     Ok(if k <= m { factor.solve(d.transpose()) } else { factor.solve(d).transpose().to_owned() })
+}
+
+/// The same map from `[A; sqrt(kappa) I] = Q R`, `A` the dictionary with its long side upright: `R^-1 Q_A^T`.
+fn from_qr(d: MatRef<'_, f64>, kappa: f64) -> Mat<f64> {
+    let upright = if d.ncols() <= d.nrows() { d } else { d.transpose() };
+    let (long, short) = upright.shape();
+    let mut stacked = Mat::zeros(long + short, short);
+    stacked.subrows_mut(0, long).copy_from(upright);
+    (0..short).for_each(|i| stacked[(long + i, i)] = kappa.sqrt());
+    let (q, r) = qr(stacked.as_ref());
+    let map = solve_upper(r.as_ref(), q.subrows(0, long).transpose().to_owned());
+    if d.ncols() <= d.nrows() { map } else { map.transpose().to_owned() }
 }
 
 #[cfg(test)]
@@ -29,6 +49,20 @@ mod tests {
             let residual = &x - mul(d.as_ref(), z.as_ref());
             let gradient = mul(d.transpose(), residual.as_ref()) - faer::Scale(0.1) * z;
             assert!(gradient.norm_max() < 1e-10);
+        }
+    }
+
+    /// Far from zero the Gram matrix has lost what the atoms differ in. The normal equations of the map,
+    /// `D^T (I - D P) = kappa P`, are checked for differences of atoms, where the common part cancels.
+    #[test]
+    fn atoms_far_from_zero_keep_their_differences() {
+        for (m, k) in [(9, 5), (5, 9)] {
+            let d = Mat::from_fn(m, k, |i, j| 1e7 + ((3 * i + 5 * j * j) % 13) as f64 / 13.0);
+            let map = ridge_map(d.as_ref(), 1e-3, "t").unwrap();
+            let left = Mat::<f64>::identity(m, m) - mul(d.as_ref(), map.as_ref());
+            let apart = Mat::from_fn(m, k, |i, j| d[(i, j)] - d[(i, 0)]);
+            let expected = Mat::from_fn(k, m, |j, i| 1e-3 * (map[(j, i)] - map[(0, i)]));
+            assert!((mul(apart.transpose(), left.as_ref()) - expected).norm_max() < 1e-6);
         }
     }
 

@@ -43,7 +43,11 @@ impl Graph {
     }
 
     fn node(&mut self, op: &str, inputs: &[&Value], output: String, attributes: &[(&str, i64)]) -> Value {
-        let attribute = |&(name, i): &(&str, i64)| Attribute { name: name.into(), i: Some(i), kind: attribute::INT };
+        // Before operator set 18, the axes of all reductions but sums are a list among the attributes.
+        let attribute = |&(name, i): &(&str, i64)| match name {
+            "axes" => Attribute { name: name.into(), i: None, ints: vec![i], kind: attribute::INTS },
+            _ => Attribute { name: name.into(), i: Some(i), ints: Vec::new(), kind: attribute::INT },
+        };
         self.proto.node.push(Node {
             input: inputs.iter().map(|value| value.0.clone()).collect(),
             output: vec![output.clone()],
@@ -123,6 +127,16 @@ impl Graph {
         let axes = self.integers(&[1]);
         let squares = self.op("Mul", &[x, x]);
         self.op_with("ReduceSum", &[&squares, &axes], &[("keepdims", 1)])
+    }
+
+    /// Every sample over its largest magnitude, and that, one column; zero samples stay as they are.
+    pub fn over_largest(&mut self, x: &Value) -> (Value, Value) {
+        let magnitudes = self.op("Abs", &[x]);
+        let largest = self.op_with("ReduceMax", &[&magnitudes], &[("axes", 1), ("keepdims", 1)]);
+        let (zero, one) = (self.scalar(0.0), self.scalar(1.0));
+        let some = self.op("Greater", &[&largest, &zero]);
+        let divisor = self.op("Where", &[&some, &largest, &one]);
+        (self.op("Div", &[x, &divisor]), largest)
     }
 
     /// Sums of columns block by block: one column for each block.

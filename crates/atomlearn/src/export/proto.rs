@@ -16,6 +16,8 @@ pub mod element {
 pub mod attribute {
     /// One integer.
     pub const INT: i32 = 2;
+    /// A list of integers.
+    pub const INTS: i32 = 7;
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -87,6 +89,8 @@ pub struct Attribute {
     // Written even when zero: a reader tells a missing value from zero.
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
+    #[prost(int64, repeated, packed = "false", tag = "8")]
+    pub ints: Vec<i64>,
     #[prost(int32, tag = "20")]
     pub kind: i32,
 }

@@ -21,14 +21,46 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Euclidean norm of every column, safe against overflow and underflow.
 pub fn column_norms(x: MatRef<'_, f64>) -> Vec<f64> {
-    x.col_iter().map(|column| column.norm_l2()).collect()
+    let safe = |column: ColRef<'_, f64>| {
+        let norm = column.norm_l2();
+        if is_safe_norm(norm) {
+            return norm;
+        }
+        let largest = column.norm_max();
+        if largest > 0.0 { largest * column.iter().map(|v| (v / largest).powi(2)).sum::<f64>().sqrt() } else { norm }
+    };
+    x.col_iter().map(safe).collect()
+}
+
+/// The direction of a vector too long or too short for its norm: `to` becomes `from` at unit length, zero if `from` is.
+///
+/// Squares of the values would overflow or vanish, so that these are divided by the largest first.
+pub(crate) fn extreme_direction(from: &[f64], to: &mut [f64]) {
+    let largest = from.iter().fold(0.0f64, |largest, v| largest.max(v.abs()));
+    if largest == 0.0 {
+        to.fill(0.0);
+        return;
+    }
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = from / largest);
+    let norm = dot(to, to).sqrt();
+    to.iter_mut().for_each(|v| *v /= norm);
+}
+
+/// True if a norm holds all digits of its vector: it is neither infinite nor near the smallest numbers there are.
+pub(crate) fn is_safe_norm(norm: f64) -> bool {
+    (1e-290..=f64::MAX).contains(&norm)
 }
 
 /// Scales every column to unit norm in place; returns how many were zero and left alone.
 pub fn normalize_columns(x: MatMut<'_, f64>) -> usize {
     let mut zeros = 0;
-    for column in x.col_iter_mut() {
-        let norm = column.norm_l2();
+    for mut column in x.col_iter_mut() {
+        let mut norm = column.norm_l2();
+        if norm == f64::INFINITY {
+            let largest = column.norm_max();
+            column.as_mut().iter_mut().for_each(|v| *v /= largest);
+            norm = column.norm_l2();
+        }
         if norm < ZERO_NORM {
             zeros += 1;
         } else {
@@ -87,10 +119,28 @@ mod tests {
 
     #[test]
     fn unit_columns_and_zero_columns() {
-        let mut x = faer::mat![[3.0, 0.0, 1e200], [4.0, 0.0, 1e200]];
+        let mut x = faer::mat![[3.0, 0.0, 1e200, 1.7e308], [4.0, 0.0, 1e200, 1.7e308]];
         assert_eq!(normalize_columns(x.as_mut()), 1);
         let norms = column_norms(x.as_ref());
-        assert!((norms[0] - 1.0).abs() < 1e-15 && norms[1] == 0.0 && (norms[2] - 1.0).abs() < 1e-15);
+        assert!((norms[0] - 1.0).abs() < 1e-15 && norms[1] == 0.0);
+        assert!((norms[2] - 1.0).abs() < 1e-15 && (norms[3] - 1.0).abs() < 1e-15);
+        let tiny = faer::mat![[3e-310], [4e-310]];
+        assert!((column_norms(tiny.as_ref())[0] / 5e-310 - 1.0).abs() < 1e-10);
+    }
+
+    #[test]
+    fn directions_of_extreme_vectors() {
+        for size in [1.7e308, 1e200, 1.0, 1e-200, 1e-310] {
+            let from = [3.0, -4.0, 0.0, 12.0].map(|v| v / 12.0 * size);
+            let mut to = [f64::NAN; 4];
+            extreme_direction(&from, &mut to);
+            // Denormal numbers have few digits.
+            let expected = [3.0 / 13.0, -4.0 / 13.0, 0.0, 12.0 / 13.0];
+            assert!(to.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{size:e}: {to:?}");
+        }
+        let mut to = [1.0; 2];
+        extreme_direction(&[0.0, -0.0], &mut to);
+        assert_eq!(to, [0.0, 0.0]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod leading;
 mod spd;
 mod spectral;
 
-pub(crate) use columns::ZERO_NORM;
+pub(crate) use columns::{ZERO_NORM, extreme_direction, is_safe_norm};
 pub use columns::{
     column_norms, concat_columns, dot, frobenius, inner, normalize_columns, relative_change, select_columns,
 };
@@ -20,6 +20,7 @@ pub(crate) use kernels::{
     add_columns, any_at_least, axpy, column, column_major, largest, largest_magnitude, vectorised,
 };
 pub use leading::sym_eig_leading;
+pub(crate) use spd::solve_upper;
 pub use spd::{Spd, norm1};
 pub(crate) use spectral::scaled_columns;
 pub use spectral::{FullQr, fix_signs, orthonormal_range, pinv, pinv_spsd, qr, svd, sym_eig, top_eigenvalue};

@@ -114,6 +114,12 @@ impl Spd {
     }
 }
 
+/// `r^-1 b` for an upper triangular `r`.
+pub(crate) fn solve_upper(r: MatRef<'_, f64>, mut b: Mat<f64>) -> Mat<f64> {
+    b.as_mut().par_col_chunks_mut(PANEL).for_each(|panel| solve_upper_triangular_in_place(r, panel, Par::Seq));
+    b
+}
+
 /// Cholesky in place; the lower triangle becomes the factor. The error is the failing pivot's index.
 pub(crate) fn cholesky(mut a: MatMut<'_, f64>) -> Result<(), usize> {
     let n = a.nrows();

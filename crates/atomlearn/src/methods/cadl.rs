@@ -123,9 +123,12 @@ impl Fit for Cadl {
         let atoms = Blocks::from_sizes(vec![per_class; train.n_classes()]);
         let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
         let start: Vec<Mat<f64>> = (0..atoms.len()).map(|c| draws.atoms(c, per_class)).collect();
-        let finish = |state: &State| -> Result<CadlModel> {
-            let svm =
-                if self.refit { self.classifiers(seen, &state.responses, &state.svm)? } else { state.svm.clone() };
+        let finish = |state: &State, watch: &mut dyn Observer| -> Result<CadlModel> {
+            let (codes, svm) = match self.refit {
+                true => (&state.responses, self.classifiers(seen, &state.responses, &state.svm)?),
+                false => (&state.codes, state.svm.clone()),
+            };
+            let svm = svm::settle(codes.as_ref(), &seen.targets(), svm, 1.0 / self.theta, watch)?;
             let analysis = match &reduced {
                 Some(reduced) => reduced.lift_columns(state.analysis.as_ref()),
                 None => state.analysis.clone(),
@@ -153,7 +156,7 @@ impl Fit for Cadl {
                 objective: Some(objective),
                 terms: &terms,
                 change: Some(change),
-                model: Some(&|| Ok(Box::new(finish(&state)?))),
+                model: Some(&|| Ok(Box::new(finish(&state, &mut ())?))),
             };
             if watch.step(&step).is_break() || change <= self.tol {
                 break;
@@ -162,7 +165,7 @@ impl Fit for Cadl {
         if redrawn > 0 {
             watch.warn(&redrawn_warning(redrawn));
         }
-        finish(&state)
+        finish(&state, watch)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<CadlModel> {

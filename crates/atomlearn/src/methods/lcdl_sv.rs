@@ -278,7 +278,11 @@ impl LcdlSv {
             let stopped = watch.step(&report).is_break();
             match next {
                 Some(next) if !stopped => place = next,
-                _ => break,
+                _ => {
+                    let (q, y) = renewed.recoded.as_ref().map_or((&place.basis.q, &codes.y), |(q, y)| (q, y));
+                    (svm, scores) = self.settled(q, y, &targets, svm, scores, watch)?;
+                    break;
+                }
             }
         }
         finish(&d, &svm, &scores, watch)

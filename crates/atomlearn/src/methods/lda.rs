@@ -1,10 +1,12 @@
 //! Linear discriminant analysis with a shrunken covariance: the classical baseline.
 //!
 //! ```text
-//! score_c(x) = mu_c^T S^-1 x - 1/2 mu_c^T S^-1 mu_c + log pi_c,     S = (1 - s) W + s (tr W / m) I
+//! score_c(x) = d_c^T S^-1 (x - mu) - 1/2 d_c^T S^-1 d_c + log pi_c,     S = (1 - s) W + s (tr W / m) I
 //! ```
 //!
-//! `W` is the covariance within classes (divisor: samples), `mu_c` the class means, `pi_c` the shares of the classes.
+//! `W` is the covariance within classes (divisor: samples), `mu` the mean of all samples, `d_c = mu_c - mu` where the mean of
+//! class `c` lies as seen from there, `pi_c` the shares of the classes. Scores from means as seen from zero would differ by
+//! the same for every class, and lose their digits to it where samples lie far from zero.
 //! `shrinkage = auto` is the formula of Ledoit and Wolf (A well-conditioned estimator for large-dimensional covariance
 //! matrices. J. Multivariate Analysis 2004). With more features than samples everything happens in their range, where
 //! the shrinkage target is the identity of all features.
@@ -12,7 +14,7 @@
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, outer_gram};
 use crate::params::{Domain, params};
-use crate::pca::mean;
+use crate::pca::{centred, mean};
 use crate::svm::Svm;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, range};
 use faer::{Mat, MatRef};
@@ -43,19 +45,21 @@ impl Fit for Lda {
     type Model = LdaModel;
     const KEY: &'static str = "lda";
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
+    fn learn(&self, given: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
+        let middle = mean(given.x());
+        let full = &given.with_features(centred(given.x(), &middle))?;
         let reduced = range::reduce(full)?;
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
         let (m, n) = (train.n_features(), train.n_samples() as f64);
         let means: Vec<Vec<f64>> = (0..train.n_classes()).map(|c| mean(train.class(c))).collect();
         let means = Mat::from_fn(m, train.n_classes(), |i, c| means[c][i]);
         let targets = train.targets();
-        let centred = Mat::from_fn(m, train.n_samples(), |i, j| train.x()[(i, j)] - means[(i, targets[j])]);
+        let spread = Mat::from_fn(m, train.n_samples(), |i, j| train.x()[(i, j)] - means[(i, targets[j])]);
 
-        let mut within = outer_gram(centred.as_ref());
+        let mut within = outer_gram(spread.as_ref());
         within *= faer::Scale(1.0 / n);
         let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / full.n_features() as f64;
-        let s = self.shrinkage.unwrap_or_else(|| ledoit_wolf(&centred, &within, level, full.n_features()));
+        let s = self.shrinkage.unwrap_or_else(|| ledoit_wolf(&spread, &within, level, full.n_features()));
         if level > 0.0 {
             within *= faer::Scale(1.0 - s);
             (0..m).for_each(|i| within[(i, i)] += s * level);
@@ -71,7 +75,8 @@ impl Fit for Lda {
         let bias =
             (0..train.n_classes()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
         let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(weights.as_ref()));
-        Ok(LdaModel::new(full.classes().to_vec(), Svm { weights, bias }))
+        let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
+        Ok(LdaModel::new(full.classes().to_vec(), Svm { weights, bias }.seen_from(&origin)))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
@@ -150,6 +155,30 @@ mod tests {
                     // Features outside the range of the samples add the same to every class.
                     assert!((found - expected).abs() < 1e-6 * (1.0 + expected.abs()), "{found} {expected}");
                 }
+            }
+        }
+    }
+
+    /// Differences of scores stay what they are wherever the samples lie, with few features and with many.
+    #[test]
+    fn an_offset_changes_nothing() {
+        for (per_class, dim) in [(20, 10), (4, 30)] {
+            let (train, test) = (synth::blobs(3, per_class, dim, 4), synth::blobs(3, 5, dim, 5));
+            let differences = |offset: f64| {
+                let moved = |data: &Dataset| {
+                    let x = Mat::from_fn(dim, data.n_samples(), |i, j| data.x()[(i, j)] + offset);
+                    data.with_features(x).unwrap()
+                };
+                let model = Lda { shrinkage: Some(0.1) }.fit(&moved(&train), &mut ()).unwrap();
+                let scores = model.scores(moved(&test).x()).unwrap();
+                Mat::from_fn(2, test.n_samples(), |c, j| scores[(c + 1, j)] - scores[(0, j)])
+            };
+            let plain = differences(0.0);
+            for offset in [1e3, 1e6, 1e8] {
+                // What the digits of the samples leave, and sums over features multiply.
+                let allowed = 1e-11 + 50.0 * dim as f64 * offset * f64::EPSILON;
+                let away = (differences(offset) - &plain).norm_max() / plain.norm_max();
+                assert!(away < allowed, "{dim} features, {offset:e}: {away:e}");
             }
         }
     }

@@ -38,8 +38,8 @@ impl Fit for LinearSvm {
     type Model = LinearSvmModel;
     const KEY: &'static str = "linear-svm";
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<LinearSvmModel> {
-        let svm = svm::one_vs_rest(train.x(), &train.targets(), train.n_classes(), 1.0 / self.theta, None)?;
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
+        let svm = svm::fit(train.x(), &train.targets(), train.n_classes(), 1.0 / self.theta, None, watch)?;
         Ok(LinearSvmModel::new(train.classes().to_vec(), svm))
     }
 

@@ -54,7 +54,7 @@ impl Fit for RbfSvm {
         let spec = KernelSpec { kernel: Kernel::Rbf, gamma, landmarks: None };
         let map = KernelMap::fit(&spec, train.x(), watch)?;
         let features = map.apply(train.x());
-        let svm = svm::one_vs_rest(features.as_ref(), &train.targets(), train.n_classes(), 1.0 / self.theta, None)?;
+        let svm = svm::fit(features.as_ref(), &train.targets(), train.n_classes(), 1.0 / self.theta, None, watch)?;
         let dual = Svm { weights: mul(map.root().as_ref(), svm.weights.as_ref()), bias: svm.bias };
         Ok(RbfSvmModel::new(train.classes().to_vec(), train.x().to_owned(), dual, map.gamma().clone()))
     }

@@ -161,6 +161,7 @@ impl Fit for Svgdl {
                 break;
             }
         }
+        let svm = svm::settle(z.as_ref(), &targets, svm, 1.0 / self.theta, watch)?;
         self.lifted(full, reduced.as_ref(), &d, &svm)
     }
 

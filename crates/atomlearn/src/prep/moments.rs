@@ -78,6 +78,14 @@ impl Prep {
         Ok(())
     }
 
+    /// The same with samples seen from `centre` at the end.
+    pub(crate) fn centred_at(&self, centre: Mat<f64>) -> Prep {
+        let mut prep = self.clone();
+        prep.steps.push(Fitted::affine(Some(centre), None, None));
+        prep.spec.0.push(StepSpec::Center);
+        prep
+    }
+
     /// How many steps are fitted.
     pub(crate) fn n_steps(&self) -> usize {
         self.steps.len()

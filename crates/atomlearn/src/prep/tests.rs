@@ -98,3 +98,37 @@ fn odd_data_is_reported() {
     let same = Mat::from_fn(3, 4, |i, _| i as f64);
     assert!("pca:98%".parse::<PrepSpec>().unwrap().fit(same.as_ref(), &mut ()).is_err());
 }
+
+/// Lengths beyond the largest number there is, and denormal ones, are lengths; only zero is zero.
+#[test]
+fn unit_takes_samples_of_any_length() {
+    let plain = Mat::from_fn(6, 12, |i, j| data()[(i, j)] / 32.0 - if i == 2 { 0.3 } else { 0.0 });
+    let (_, expected) = fit("unit", &plain);
+    for (size, digits) in [(1.7e308, 1e-14), (1e200, 1e-14), (1e-200, 1e-14), (1e-310, 1e-10)] {
+        let mut x = Mat::from_fn(6, 12, |i, j| plain[(i, j)] * size);
+        let mut trace = Trace::default();
+        let (prep, found) = "unit".parse::<PrepSpec>().unwrap().fit(x.as_ref(), &mut trace).unwrap();
+        assert!((&found - &expected).norm_max() < digits, "{size:e}");
+        assert!(trace.warnings.is_empty() && prep.apply(x.as_ref()) == found, "{size:e} {:?}", trace.warnings);
+        x.col_mut(3).fill(0.0);
+        let (_, found) = "unit".parse::<PrepSpec>().unwrap().fit(x.as_ref(), &mut trace).unwrap();
+        assert!(found.col(3).iter().all(|&v| v == 0.0) && trace.warnings[0].starts_with("1 training samples are zero"));
+    }
+}
+
+#[test]
+fn standard_takes_features_of_any_size_and_place() {
+    let x = data();
+    let (_, expected) = fit("standard", &x);
+    for size in [1e200, 1e-200, 3.0] {
+        let (_, found) = fit("standard", &Mat::from_fn(6, 12, |i, j| x[(i, j)] * size));
+        assert!((found - &expected).norm_max() < 1e-12, "{size:e}");
+    }
+    let (_, far) = fit("standard", &Mat::from_fn(6, 12, |i, j| x[(i, j)] + 1e8));
+    assert!((far - &expected).norm_max() < 1e-8, "whole numbers keep their digits at 1e8, means nearly so");
+    // A tenth, summed, is not a multiple of itself: what is left of a constant must not be blown up.
+    let mut trace = Trace::default();
+    let constant = Mat::from_fn(2, 1000, |i, j| if i == 0 { 0.1 } else { j as f64 });
+    let (_, found) = "standard".parse::<PrepSpec>().unwrap().fit(constant.as_ref(), &mut trace).unwrap();
+    assert!(found.row(0).iter().all(|v| v.abs() == 0.0) && trace.warnings.len() == 1);
+}

@@ -77,8 +77,11 @@ impl Partition<'_> {
                 sums.into_iter().for_each(|sum| stats.add("sum", sum));
             }
             Ask::Scatter { centre } => {
-                let scatters = self.in_blocks(request, |_, x| scatter(x.as_ref(), centre.as_ref()));
-                scatters.into_iter().for_each(|part| stats.add("scatter", part));
+                let scatters = self.in_blocks(request, |_, x| scatter(x, centre.as_ref()));
+                for (scatter, rest) in scatters {
+                    stats.add("scatter", scatter);
+                    stats.add("rest", rest);
+                }
             }
             Ask::Survey => {
                 self.check()?;
@@ -180,18 +183,22 @@ impl Partition<'_> {
         let blocks = self.in_blocks(request, |_, x| x);
         let m = centres.nrows();
         let of_class = |c: usize| {
-            let mut sum = Mat::zeros(m, m);
+            let (mut sum, mut rest) = (Mat::zeros(m, m), Mat::zeros(m, 1));
             for (b, x) in blocks.iter().enumerate() {
                 let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
                 if !mine.is_empty() {
                     let centred = centred(select_columns(x.as_ref(), &mine), centres.subcols(c, 1));
                     add_lower_outer(sum.as_mut(), 1.0, centred.as_ref());
+                    rest += column_sums(centred.as_ref());
                 }
             }
-            packed(sum.as_ref())
+            (packed(sum.as_ref()), rest)
         };
-        let sums: Vec<Mat<f64>> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
-        sums.into_iter().enumerate().for_each(|(c, sum)| stats.add(format!("scatter.{c}"), sum));
+        let sums: Vec<(Mat<f64>, Mat<f64>)> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
+        for (c, (scatter, rest)) in sums.into_iter().enumerate() {
+            stats.add(format!("scatter.{c}"), scatter);
+            stats.add(format!("rest.{c}"), rest);
+        }
     }
 
     fn svm(&self, request: &Request, ask: &SvmAsk, memo: &mut Memo, stats: &mut PartialStats) -> Result<()> {
@@ -298,9 +305,10 @@ fn centred(mut x: Mat<f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
     x
 }
 
-/// Packed sum of `(x - centre)(x - centre)^T`.
-fn scatter(x: MatRef<'_, f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
+/// Packed sum of `(x - centre)(x - centre)^T`, and the sum of `x - centre`: what is missing from the centre to the mean.
+fn scatter(x: Mat<f64>, centre: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
+    let x = centred(x, centre);
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
-    add_lower_outer(sum.as_mut(), 1.0, centred(x.to_owned(), centre).as_ref());
-    packed(sum.as_ref())
+    add_lower_outer(sum.as_mut(), 1.0, x.as_ref());
+    (packed(sum.as_ref()), column_sums(x.as_ref()))
 }

@@ -1,11 +1,11 @@
 //! First and second moments of the whole training set, and what methods learn from them alone.
 
-use crate::linalg::{Spd, concat_columns, mul_add, normalize_columns, scaled_columns, sym_eig};
+use crate::linalg::{Spd, concat_columns, inner, mul, mul_add, normalize_columns, scaled_columns, sym_eig};
 use crate::method::sizes_row;
 use crate::methods::ridge::Ridge;
 use crate::pca::pca_from_scatter;
 use crate::{Blocks, Error, Observer, Result};
-use faer::Mat;
+use faer::{Mat, MatRef};
 
 /// Eigenvalues of a class's Gram matrix below this fraction of the largest count as zero.
 const GRAM_RANK: f64 = 1e-13;
@@ -37,9 +37,16 @@ impl Moments {
         self.counts.iter().sum()
     }
 
-    /// `X X^T` and the class sums, with a constant 1 behind every sample.
-    pub(crate) fn bordered(&self) -> (Mat<f64>, Mat<f64>) {
-        bordered(&self.outer, &self.sums, &self.counts)
+    /// Mean of all samples, a column.
+    pub fn mean(&self) -> Mat<f64> {
+        let n = self.n_samples();
+        Mat::from_fn(self.n_features(), 1, |i, _| self.sums.row(i).iter().sum::<f64>() / n)
+    }
+
+    /// The sums of the classes as seen from the mean of all samples, features x classes.
+    pub(crate) fn centred_sums(&self) -> Mat<f64> {
+        let mean = self.mean();
+        Mat::from_fn(self.n_features(), self.counts.len(), |i, c| self.sums[(i, c)] - self.counts[c] * mean[(i, 0)])
     }
 
     /// Mean of every class, features x classes.
@@ -63,6 +70,13 @@ impl Moments {
     }
 }
 
+/// Takes what rounding put between the centre of a scatter and the mean out of both: `rest` is the sum of `x - centre`. Returns the
+/// mean.
+pub(crate) fn about_the_mean(scatter: &mut Mat<f64>, centre: MatRef<'_, f64>, rest: &Mat<f64>, n: f64) -> Mat<f64> {
+    mul_add(scatter.as_mut(), -1.0 / n, rest.as_ref(), rest.transpose());
+    Mat::from_fn(centre.nrows(), 1, |i, _| centre[(i, 0)] + rest[(i, 0)] / n)
+}
+
 /// Second moments and class sums of features with a constant 1 behind them, from those without.
 pub(crate) fn bordered(second: &Mat<f64>, by_class: &Mat<f64>, counts: &[f64]) -> (Mat<f64>, Mat<f64>) {
     let (r, n_classes) = by_class.shape();
@@ -80,10 +94,21 @@ pub(crate) fn bordered(second: &Mat<f64>, by_class: &Mat<f64>, counts: &[f64]) -
 pub(crate) type NamedParts = Vec<(String, Mat<f64>)>;
 
 /// Ridge regression: `W = H X^T (X X^T + lambda I)^-1`, and `H X^T` are the class sums.
-pub(crate) fn ridge(ridge: &Ridge, moments: &Moments) -> Result<NamedParts> {
-    let mut system = moments.outer.clone();
+///
+/// With the mean `mu` of `n` samples and their scatter `S` about it, `X X^T = S + n mu mu^T`; the rank-one part is inverted
+/// by formula, so that samples far from zero keep the digits of `S`.
+pub(crate) fn ridge(ridge: &Ridge, moments: &Moments, scatter: &Mat<f64>) -> Result<NamedParts> {
+    let mut system = scatter.clone();
     (0..system.nrows()).for_each(|i| system[(i, i)] += ridge.lambda);
-    let weights = Spd::new(system, "ridge regression")?.solve(moments.sums.as_ref());
+    let factor = Spd::new(system, "ridge regression")?;
+    let (mean, n) = (moments.mean(), moments.n_samples());
+    let along = factor.solve(mean.as_ref());
+    let weight = n / (1.0 + n * inner(mean.as_ref(), along.as_ref()));
+    // The class sums are their centred parts and `counts_c mu`; what the inverse makes of `mu` is `along weight / n`.
+    let mut weights = factor.solve(moments.centred_sums().as_ref());
+    let seen = mul(mean.transpose(), weights.as_ref());
+    let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
+    mul_add(weights.as_mut(), 1.0, along.as_ref(), back.as_ref());
     Ok(vec![("weights".into(), weights.transpose().to_owned())])
 }
 

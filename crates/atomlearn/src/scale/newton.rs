@@ -57,7 +57,7 @@ impl Newton {
         let total = |i: usize| (0..n_classes).map(|c| by_class[(i, c)]).sum::<f64>();
         let totals: Vec<f64> = (0..dim).map(total).collect();
         let pull = Mat::from_fn(dim, n_classes, |i, c| 2.0 * by_class[(i, c)] - totals[i]);
-        Ok(Self::new(Spd::new(system, STAGE)?.solve(pull.as_ref()), tau))
+        Ok(Self::new(solve_bias_first(&system, &pull)?, tau))
     }
 
     fn new(candidate: Mat<f64>, tau: f64) -> Self {
@@ -107,7 +107,10 @@ impl Newton {
     pub(crate) fn absorb(&mut self, stats: &mut PartialStats, transform: Option<MatRef<'_, f64>>) -> Result<()> {
         self.rounds += 1;
         if self.rounds > MOST_ROUNDS {
-            return Err(Error::numeric(STAGE, "Newton's method does not settle; scale the features (--prep unit)"));
+            return Err(Error::numeric(
+                STAGE,
+                "Newton's method does not settle; standardise the features (--prep standard)",
+            ));
         }
         let transform = transform.map(bordered);
         let dim = transform.as_ref().map_or(self.candidate.nrows(), Mat::ncols);
@@ -151,7 +154,7 @@ impl Newton {
             // No margin is violated: any bias will do.
             curvature[(dim, dim)] = 1.0;
         }
-        let step = Spd::new(curvature, STAGE)?.solve(Mat::from_fn(dim + 1, 1, |i, _| -slope[i]).as_ref());
+        let step = solve_bias_first(&curvature, &Mat::from_fn(dim + 1, 1, |i, _| -slope[i]))?;
         let decrease = -(0..=dim).map(|i| slope[i] * step[(i, 0)]).sum::<f64>();
         for i in 0..=dim {
             self.point[(i, class)] = here[i];
@@ -193,6 +196,20 @@ impl Newton {
             (message.take("svm.point", dim, classes.len())?, message.take("svm.gradient", dim, classes.len())?);
         Ok(Newton { tau, rounds, classes, candidate, point, gradient })
     }
+}
+
+/// Solves with the bias, which is the last coordinate, eliminated first: what is left then is the scatter of the features
+/// about their mean. Eliminated last, the bias would be a small difference of large numbers.
+fn solve_bias_first(system: &Mat<f64>, rhs: &Mat<f64>) -> Result<Mat<f64>> {
+    let n = system.nrows();
+    let from = |i: usize| (i + n - 1) % n;
+    let turned = Mat::from_fn(n, n, |i, j| system[(from(i), from(j))]);
+    let factor = Spd::new(turned, STAGE).map_err(|_| {
+        let why = "the features are too different in size, or too long, for its equations; standardise them (--prep standard)";
+        Error::numeric(STAGE, why)
+    })?;
+    let solved = factor.solve(Mat::from_fn(n, rhs.ncols(), |i, j| rhs[(from(i), j)]).as_ref());
+    Ok(Mat::from_fn(n, rhs.ncols(), |i, j| solved[((i + 1) % n, j)]))
 }
 
 /// `transform` for features with a constant 1 behind them.

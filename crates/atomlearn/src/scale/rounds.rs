@@ -1,7 +1,7 @@
 //! The rounds of a method once the moments are known: one implementation per method, and which it is.
 
 use super::message::Message;
-use super::moments::{Moments, NamedParts};
+use super::moments::{Moments, NamedParts, bordered};
 use super::newton::Newton;
 use super::request::{Ask, SvmAsk, SvmSums};
 use super::stats::PartialStats;
@@ -14,6 +14,12 @@ use faer::Mat;
 
 /// A method between two rounds.
 pub(crate) trait Rounds: Send + Sync {
+    /// From where the samples are to be seen, where that is not zero.
+    fn centre(&self, moments: &Moments) -> Option<Mat<f64>> {
+        let _ = moments;
+        None
+    }
+
     /// What to ask.
     fn ask(&self, moments: &Moments) -> Result<Ask>;
 
@@ -29,7 +35,8 @@ pub(crate) trait Rounds: Send + Sync {
     fn store(&self, message: &mut Message);
 }
 
-/// The start of a method, up to its first question; `scatters` are those of the classes about their means.
+/// The start of a method, up to its first question; `scatters` are those of the classes about their means or, for methods
+/// that do not look at classes, the one of all samples about theirs.
 pub(super) fn begin(
     method: &str,
     values: &Values,
@@ -46,7 +53,7 @@ pub(super) fn begin(
         }
         "cadl" => Box::new(cadl::partitioned::CadlRounds::begin(params::from_map(values)?, moments, scatters, watch)?),
         "sadl" => Box::new(sadl::partitioned::SadlRounds::begin(params::from_map(values)?, moments)?),
-        "linear-svm" => Box::new(LinearSvmRounds::begin(&params::from_map(values)?, moments)?),
+        "linear-svm" => Box::new(LinearSvmRounds::begin(&params::from_map(values)?, moments, scatters)?),
         other => return Err(no_rounds(other)),
     })
 }
@@ -77,12 +84,12 @@ fn no_rounds(method: &str) -> Error {
     Error::Data(format!("method `{method}` is trained from moments alone and has no rounds of its own"))
 }
 
-/// A linear SVM on the samples themselves.
+/// A linear SVM on the samples as seen from their mean: the free bias takes the difference, and digits do not suffer from it.
 struct LinearSvmRounds(Newton);
 
 impl LinearSvmRounds {
-    fn begin(params: &LinearSvm, moments: &Moments) -> Result<Self> {
-        let (second, by_class) = moments.bordered();
+    fn begin(params: &LinearSvm, moments: &Moments, scatters: &[Mat<f64>]) -> Result<Self> {
+        let (second, by_class) = bordered(&scatters[0], &moments.centred_sums(), &moments.counts);
         Ok(LinearSvmRounds(Newton::from_moments(&second, &by_class, 1.0 / params.theta)?))
     }
 
@@ -96,14 +103,24 @@ impl LinearSvmRounds {
 }
 
 impl Rounds for LinearSvmRounds {
+    fn centre(&self, moments: &Moments) -> Option<Mat<f64>> {
+        Some(moments.mean())
+    }
+
     fn ask(&self, _: &Moments) -> Result<Ask> {
         let (pending, weights) = (self.0.pending(), self.0.weights(None));
         Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: SvmSums::None }))
     }
 
-    fn absorb(&mut self, stats: &mut PartialStats, _: &Moments, _: &mut dyn Observer) -> Result<Option<NamedParts>> {
+    fn absorb(
+        &mut self,
+        stats: &mut PartialStats,
+        moments: &Moments,
+        _: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
         self.0.absorb(stats, None)?;
-        Ok(self.0.pending().is_empty().then(|| svm_parts(&self.0.solution().0)))
+        let zero: Vec<f64> = moments.mean().col(0).iter().map(|m| -m).collect();
+        Ok(self.0.pending().is_empty().then(|| svm_parts(&self.0.solution().0.seen_from(&zero))))
     }
 
     fn store(&self, message: &mut Message) {

@@ -6,13 +6,13 @@ use super::request::{Ask, Request};
 use super::rounds::{self, Rounds};
 use super::stats::PartialStats;
 use crate::dataset::sorted_classes;
-use crate::linalg::scaled_columns;
+use crate::linalg::{mul_add, scaled_columns};
 use crate::observe::Trace;
 use crate::params;
 use crate::prep::{Need, Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
 use crate::{Error, Model, Observer, Parts, Result, Step};
-use faer::Mat;
+use faer::{Mat, MatRef, Scale};
 use serde_json::json;
 use std::ops::ControlFlow;
 
@@ -166,11 +166,16 @@ impl Trainer {
             Stage::PrepScatter { mean } => Ask::Scatter { centre: mean.clone() },
             Stage::Survey => Ask::Survey,
             Stage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
-            Stage::Moments { by_class: false } => Ask::Scatter { centre: Mat::zeros(self.moments.n_features(), 1) },
+            Stage::Moments { by_class: false } => Ask::Scatter { centre: self.moments.mean() },
             Stage::Rounds(rounds) => rounds.ask(&self.moments)?,
             Stage::Done(_) => return Ok(None),
         };
-        let (prep, classes) = (self.prep.clone(), self.classes.clone());
+        let centre = match &self.stage {
+            Stage::Rounds(rounds) => rounds.centre(&self.moments),
+            _ => None,
+        };
+        let prep = centre.map_or_else(|| self.prep.clone(), |centre| self.prep.centred_at(centre));
+        let classes = self.classes.clone();
         Ok(Some(Request { run: self.run.clone(), round: self.round, prep, classes, ask }))
     }
 
@@ -207,20 +212,24 @@ impl Trainer {
                 self.add_step(n, &mean, None, watch)
             }
             Stage::PrepScatter { mean } => {
-                let (m, mean) = (mean.nrows(), mean.clone());
-                let scatter = unpacked(&stats.take("scatter", m * (m + 1) / 2, 1)?, m);
+                let centre = mean.clone();
+                let (mean, scatter) = take_scatter(stats, "", centre.as_ref(), n)?;
                 self.add_step(n, &mean, Some(&scatter), watch)
             }
             Stage::Survey => self.take_survey(stats),
             Stage::Moments { by_class } => {
-                let (by_class, m) = (*by_class, self.moments.n_features());
-                let size = m * (m + 1) / 2;
-                if !by_class {
-                    self.moments.outer = unpacked(&stats.take("scatter", size, 1)?, m);
-                    return self.begin_method(&[], watch);
+                if !*by_class {
+                    let (mean, scatter) = take_scatter(stats, "", self.moments.mean().as_ref(), n)?;
+                    self.moments.outer = scatter.clone();
+                    mul_add(self.moments.outer.as_mut(), n, mean.as_ref(), mean.transpose());
+                    return self.begin_method(&[scatter], watch);
                 }
-                let scatter = |c: usize| Ok(unpacked(&stats.take(&format!("scatter.{c}"), size, 1)?, m));
-                let scatters: Vec<Mat<f64>> = (0..self.classes.len()).map(scatter).collect::<Result<_>>()?;
+                let (means, mut scatters) = (self.moments.means(), Vec::with_capacity(self.classes.len()));
+                for (c, &count) in self.moments.counts.iter().enumerate() {
+                    let (mean, scatter) = take_scatter(stats, &format!(".{c}"), means.subcols(c, 1), count)?;
+                    self.moments.sums.subcols_mut(c, 1).copy_from(Scale(count) * mean);
+                    scatters.push(scatter);
+                }
                 self.moments.outer = self.moments.outer_of(&scatters);
                 self.begin_method(&scatters, watch)
             }
@@ -293,7 +302,7 @@ impl Trainer {
     fn begin_method(&mut self, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<()> {
         let values = &self.setup.params;
         self.stage = match self.method.key {
-            "ridge" => Stage::Done(moments::ridge(&params::from_map(values)?, &self.moments)?),
+            "ridge" => Stage::Done(moments::ridge(&params::from_map(values)?, &self.moments, &scatters[0])?),
             "crc" => Stage::Done(moments::crc(&self.moments, scatters)?),
             key => Stage::Rounds(rounds::begin(key, values, &self.moments, scatters, watch)?),
         };
@@ -316,6 +325,20 @@ impl Trainer {
         }
         Ok(Some(model))
     }
+}
+
+/// The mean and the scatter about it from the answer to a question for the scatter about `centre`.
+fn take_scatter(
+    stats: &mut PartialStats,
+    suffix: &str,
+    centre: MatRef<'_, f64>,
+    n: f64,
+) -> Result<(Mat<f64>, Mat<f64>)> {
+    let m = centre.nrows();
+    let mut scatter = unpacked(&stats.take(&format!("scatter{suffix}"), m * (m + 1) / 2, 1)?, m);
+    let rest = stats.take(&format!("rest{suffix}"), m, 1)?;
+    let mean = moments::about_the_mean(&mut scatter, centre, &rest, n);
+    Ok((mean, scatter))
 }
 
 /// Tells two observers.

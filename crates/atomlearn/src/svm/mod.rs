@@ -7,17 +7,21 @@
 //! ```
 //!
 //! [`one_vs_rest`] solves it exactly by Newton's method on the active set; [`lbfgs::one_vs_rest`] stops early, as the
-//! published codes do.
+//! published codes do. What becomes part of a model goes through [`fit`] or [`settle`], which check that it is the optimum.
 
 mod approach;
 mod border;
+mod careful;
+mod checked;
 mod crowd;
 pub mod lbfgs;
 mod newton;
+mod optimality;
 
+pub use checked::{fit, settle};
 pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
 
-use crate::linalg::mul;
+use crate::linalg::{column, dot, mul};
 use faer::{Mat, MatRef};
 
 /// How errors name this solver.
@@ -41,6 +45,12 @@ impl Svm {
     /// `b` as a 1 x classes matrix, so that it can be a model part.
     pub fn bias_row(&self) -> Mat<f64> {
         Mat::from_fn(1, self.bias.len(), |_, c| self.bias[c])
+    }
+
+    /// The classifiers that give for `z - origin` what these give for `z`.
+    pub fn seen_from(&self, origin: &[f64]) -> Self {
+        let shift = |c: usize| self.bias[c] + dot(column(self.weights.as_ref(), c), origin);
+        Svm { bias: (0..self.bias.len()).map(shift).collect(), weights: self.weights.clone() }
     }
 
     /// `U^T z + b`, classes x samples.

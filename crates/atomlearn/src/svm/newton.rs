@@ -93,9 +93,10 @@ pub fn one_vs_rest_in(
         })
         .collect::<Result<_>>()
         .map_err(|e| match e {
-            Error::Numeric { stage, why } => {
-                Error::numeric(stage, format!("{why}; samples far from unit length do that, and --prep unit mends it"))
-            }
+            Error::Numeric { stage, why } => Error::numeric(
+                stage,
+                format!("{why}; samples far from unit length do that; --prep unit or --prep standard helps"),
+            ),
             other => other,
         })?;
     // u_c = kappa_c u0_c + Z alpha_c for all classes at once.

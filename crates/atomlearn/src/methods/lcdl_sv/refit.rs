@@ -37,7 +37,7 @@ impl LcdlSv {
             });
         model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
         if refit {
-            model.svm = self.fit_to_test_codes(model.coder.map(), train, near)?;
+            model.svm = self.fit_to_test_codes(model.coder.map(), train, near, watch)?;
             model.bias = model.svm.bias_row();
             model.folded = mul(model.svm.weights.transpose(), model.coder.map());
         }
@@ -45,11 +45,18 @@ impl LcdlSv {
     }
 
     /// The SVM on codes `P x`. With more atoms than features `P = Q R`, and the same SVM costs less on `R x`.
-    fn fit_to_test_codes(&self, map: MatRef<'_, f64>, train: &Dataset, near: Option<&LcdlSvModel>) -> Result<Svm> {
+    fn fit_to_test_codes(
+        &self,
+        map: MatRef<'_, f64>,
+        train: &Dataset,
+        near: Option<&LcdlSvModel>,
+        watch: &mut dyn Observer,
+    ) -> Result<Svm> {
         let (targets, tau) = (train.targets(), 1.0 / self.theta);
-        let fit = |map: MatRef<'_, f64>| {
-            let start = near.and_then(|near| near.svm_with_codes(map));
-            svm::one_vs_rest(mul(map, train.x()).as_ref(), &targets, train.n_classes(), tau, start.as_ref())
+        let mut fit = |map: MatRef<'_, f64>| {
+            let (codes, start) = (mul(map, train.x()), near.and_then(|near| near.svm_with_codes(map)));
+            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), tau, start.as_ref())?;
+            svm::settle(codes.as_ref(), &targets, svm, tau, watch)
         };
         if map.nrows() <= map.ncols() {
             return fit(map);

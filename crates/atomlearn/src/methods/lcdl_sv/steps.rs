@@ -247,6 +247,29 @@ impl LcdlSv {
         Ok((Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias }, scores))
     }
 
+    /// The last SVM, found by [`LcdlSv::classifiers`] for the same codes, once it is known to be the optimum. L-BFGS stops
+    /// short of it by intention.
+    pub(super) fn settled(
+        &self,
+        q: &Mat<f64>,
+        y: &Mat<f64>,
+        targets: &[usize],
+        last: Svm,
+        scores: Mat<f64>,
+        watch: &mut dyn Observer,
+    ) -> Result<(Svm, Mat<f64>)> {
+        if self.svm_solver == Solver::Lbfgs {
+            return Ok((last, scores));
+        }
+        let in_span = Svm { weights: mul(q.transpose(), last.weights.as_ref()), bias: last.bias.clone() };
+        let found = svm::settle(y.as_ref(), targets, in_span.clone(), 1.0 / self.theta, watch)?;
+        if found == in_span {
+            return Ok((last, scores));
+        }
+        let scores = mul(found.weights.transpose(), y.as_ref());
+        Ok((Svm { weights: mul(q.as_ref(), found.weights.as_ref()), bias: found.bias }, scores))
+    }
+
     /// `lambda1 tr(Z^T (L + ridge I) Z)` from `Z Z^T = q code_gram q^T`; `laplacian` is `q^T L q`, where it is at hand.
     pub(super) fn graph_term(
         &self,

@@ -1,0 +1,188 @@
+//! Training with a check: the optimum, or a warning that says how far away it is.
+
+use super::careful::improve;
+use super::optimality::distances;
+use super::{STAGE, Svm, one_vs_rest};
+use crate::pca::{centred, mean};
+use crate::{Error, Observer, Result};
+use faer::MatRef;
+
+/// The share of an objective that may be left to gain before the observer is told.
+const FAR: f64 = 1e-3;
+
+/// Trains one classifier per class on the columns of `z`, as [`one_vs_rest`] does, and checks the result.
+///
+/// The bias is free, so that what all samples have in common changes nothing but the bias: it is taken away first, and with
+/// it the digits it would cost.
+pub fn fit(
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    n_classes: usize,
+    tau: f64,
+    start: Option<&Svm>,
+    watch: &mut dyn Observer,
+) -> Result<Svm> {
+    let middle = mean(z);
+    let z = centred(z, &middle);
+    let start = start.map(|svm| svm.seen_from(&middle));
+    let svm = match one_vs_rest(z.as_ref(), targets, n_classes, tau, start.as_ref()) {
+        // Features too different for the fast way; the careful one begins anew.
+        Err(Error::Numeric { .. }) => Svm { bias: vec![f64::NAN; n_classes], ..Svm::zero(z.nrows(), n_classes) },
+        found => found?,
+    };
+    let svm = settle(z.as_ref(), targets, svm, tau, watch)?;
+    Ok(svm.seen_from(&negative(&middle)))
+}
+
+/// Checks that these classifiers are the optimum for the columns of `z`. Those that are not are brought there, as far as
+/// the digits of the samples allow; the observer is told if that is not far enough.
+pub fn settle(z: MatRef<'_, f64>, targets: &[usize], svm: Svm, tau: f64, watch: &mut dyn Observer) -> Result<Svm> {
+    let standing = distances(z, targets, &svm, tau);
+    let far: Vec<usize> = (0..standing.len()).filter(|&c| !standing[c].is_near()).collect();
+    if far.is_empty() {
+        return Ok(svm);
+    }
+    let middle = mean(z);
+    let mut improved = svm.seen_from(&middle);
+    let (svm, left) = match improve(centred(z, &middle).as_ref(), targets, &mut improved, tau, &far) {
+        Ok(left) => (improved.seen_from(&negative(&middle)), left),
+        Err(_) => (svm, far.iter().map(|&c| standing[c].relative()).fold(0.0, f64::max)),
+    };
+    if !svm.weights.is_all_finite() || !svm.bias.iter().all(|b| b.is_finite()) {
+        return Err(Error::numeric(
+            STAGE,
+            "no finite classifier was found; standardise the features (--prep standard)",
+        ));
+    }
+    if left > FAR || left.is_nan() {
+        watch.warn(&warning(left, far.len(), standing.len()));
+    }
+    Ok(svm)
+}
+
+fn negative(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|v| -v).collect()
+}
+
+fn warning(left: f64, far: usize, n_classes: usize) -> String {
+    format!(
+        "SVM: {far} of {n_classes} classifiers are not at their optimum (up to {:.1e} of the objective of the worst can \
+         still be gained) because the features are too different in size; standardise them (--prep standard)",
+        left.min(1.0)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{objective, problem};
+    use super::*;
+    use crate::observe::Trace;
+    use faer::Mat;
+
+    const TAU: f64 = 0.5;
+
+    fn trained(z: &Mat<f64>, targets: &[usize]) -> (Svm, Vec<String>) {
+        let mut trace = Trace::default();
+        let svm = fit(z.as_ref(), targets, 3, TAU, None, &mut trace).unwrap();
+        (svm, trace.warnings)
+    }
+
+    /// `|gradient_k| / (tau |u_k| + sum_i xi_i |z_ik|)`, the largest, for centred features: invariant to the size of features.
+    fn relative_gradient(svm: &Svm, z: &Mat<f64>, targets: &[usize]) -> f64 {
+        let middle = mean(z.as_ref());
+        let (svm, z) = (svm.seen_from(&middle), centred(z.as_ref(), &middle));
+        let scores = svm.scores(z.as_ref());
+        let mut worst = 0.0f64;
+        for c in 0..3 {
+            for k in 0..z.nrows() {
+                let u = svm.weights[(k, c)];
+                let (mut sum, mut sizes) = (TAU * u, TAU * u.abs());
+                for i in 0..z.ncols() {
+                    let t = super::super::sign(targets[i], c);
+                    let slack = (1.0 - t * scores[(c, i)]).max(0.0);
+                    sum -= t * slack * z[(k, i)];
+                    sizes += slack * z[(k, i)].abs();
+                }
+                worst = worst.max(sum.abs() / sizes.max(f64::MIN_POSITIVE));
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn an_offset_moves_the_bias_alone() {
+        for (dim, n) in [(6, 60), (40, 60), (90, 60)] {
+            let (z, targets) = problem(dim, n);
+            let (plain, _) = trained(&z, &targets);
+            let expected = plain.scores(z.as_ref());
+            for offset in [10.0, 1e3, 1e5, 1e6, 1e8] {
+                let moved = Mat::from_fn(dim, n, |i, j| z[(i, j)] + offset);
+                let (svm, warnings) = trained(&moved, &targets);
+                // A sample keeps what its digits at this offset leave of it.
+                let allowed = 1e-9 + 50.0 * dim as f64 * f64::EPSILON * offset;
+                let away = (svm.scores(moved.as_ref()) - &expected).norm_max();
+                assert!(away < allowed, "{dim} x {n} + {offset:e}: {away:e}");
+                assert!(warnings.is_empty(), "{warnings:?}");
+            }
+        }
+    }
+
+    /// Features from 1e-8 to 1e8, with fewer features than samples and with more.
+    #[test]
+    fn features_of_any_size_end_at_the_optimum() {
+        for (dim, n) in [(10, 60), (40, 60), (90, 60)] {
+            let (z, targets) = problem(dim, n);
+            let size = |i: usize| 10f64.powf(16.0 * i as f64 / (dim - 1) as f64 - 8.0);
+            let scaled = Mat::from_fn(dim, n, |i, j| size(i) * z[(i, j)]);
+            let (svm, warnings) = trained(&scaled, &targets);
+            assert!(warnings.is_empty(), "{dim} x {n}: {warnings:?}");
+            let steepest = relative_gradient(&svm, &scaled, &targets);
+            assert!(steepest < 1e-5, "{dim} x {n}: {steepest:e}");
+            // A step in any feature's direction, up or down, is no improvement.
+            let best = objective(&svm, scaled.as_ref(), &targets, TAU);
+            for k in 0..dim {
+                for by in [1e-2, -1e-2] {
+                    let mut moved = svm.clone();
+                    (0..3).for_each(|c| moved.weights[(k, c)] += by / size(k).max(1.0));
+                    assert!(objective(&moved, scaled.as_ref(), &targets, TAU) > best, "{k}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_long_feature_ends_at_the_optimum() {
+        let (z, targets) = problem(10, 60);
+        for size in [1e2, 1e4, 1e6, 1e9] {
+            let scaled = Mat::from_fn(10, 60, |i, j| if i == 0 { size * z[(i, j)] } else { z[(i, j)] });
+            let (svm, warnings) = trained(&scaled, &targets);
+            let steepest = relative_gradient(&svm, &scaled, &targets);
+            assert!(warnings.is_empty() && steepest < 1e-6, "{size:e}: {steepest:e} {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_at_the_optimum_keeps_its_bits_and_what_is_not_is_brought_there() {
+        let (z, targets) = problem(12, 60);
+        let exact = one_vs_rest(z.as_ref(), &targets, 3, TAU, None).unwrap();
+        let mut trace = Trace::default();
+        assert_eq!(settle(z.as_ref(), &targets, exact.clone(), TAU, &mut trace).unwrap(), exact);
+        let early = super::super::lbfgs::one_vs_rest(z.as_ref(), &targets, 3, TAU);
+        let found = settle(z.as_ref(), &targets, early, TAU, &mut trace).unwrap();
+        assert!((found.weights - &exact.weights).norm_max() < 1e-3 * exact.weights.norm_max());
+        assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
+    }
+
+    /// Samples so long that the norm is lost beside the loss: which of the separating planes it is cannot be told.
+    #[test]
+    fn what_double_precision_cannot_solve_is_said() {
+        let (z, _) = problem(3, 60);
+        let targets: Vec<usize> = (0..60).map(|i| i % 3).collect();
+        let apart = Mat::from_fn(3, 60, |i, j| 1e20 * (z[(i, j)] + if i == targets[j] { 5.0 } else { 0.0 }));
+        let mut trace = Trace::default();
+        match fit(apart.as_ref(), &targets, 3, TAU, None, &mut trace) {
+            Ok(svm) => assert!(svm.weights.is_all_finite() && trace.warnings[0].contains("standardise")),
+            Err(error) => assert!(error.to_string().contains("standardise"), "{error}"),
+        }
+    }
+}
