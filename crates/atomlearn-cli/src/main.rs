@@ -1,6 +1,7 @@
 //! `atomlearn`: discriminative dictionary learning on the command line.
 
 mod args;
+mod checkpoint;
 mod commands;
 mod console;
 mod data;

@@ -1,9 +1,10 @@
 //! Progress bars on stderr, and only on a terminal.
 
+use crate::checkpoint::Kept;
 use crate::console::Console;
 use crate::interrupt;
 use atomlearn::observe::Trace;
-use atomlearn::{Classifier, Observer, Step};
+use atomlearn::{Observer, Step};
 use atomlearn_lab::compare::{Run, Watch};
 use atomlearn_lab::record::Record;
 use atomlearn_lab::tables::percent;
@@ -27,9 +28,6 @@ fn iteration_text(step: &Step<'_>) -> String {
     objective + &change
 }
 
-/// What to do with the model as it stands after an iteration.
-pub type Checkpoint<'a> = dyn FnMut(usize, Box<dyn Classifier>) -> atomlearn::Result<()> + 'a;
-
 /// Watches one training: a bar, warnings, Ctrl-C, checkpoints.
 pub struct TrainWatch<'a> {
     /// Steps and warnings.
@@ -38,28 +36,22 @@ pub struct TrainWatch<'a> {
     pub stopped: bool,
     /// The first checkpoint that could not be written.
     pub error: Option<atomlearn::Error>,
-    checkpoint: Option<&'a mut Checkpoint<'a>>,
+    /// Where the state is kept.
+    pub checkpoint: Option<Kept<'a>>,
     bar: ProgressBar,
     _watched: interrupt::Watched,
 }
 
 impl<'a> TrainWatch<'a> {
-    /// Begins to watch.
-    pub fn new(console: &Console, what: &str, checkpoint: Option<&'a mut Checkpoint<'a>>) -> Self {
+    /// Begins to watch; `trace` is what was seen before a break.
+    pub fn new(console: &Console, what: &str, trace: Trace, checkpoint: Option<Kept<'a>>) -> Self {
         let bar = if console.bars() {
             bar("{prefix} [{bar:24}] {pos}/{len} iterations, {elapsed} (left {eta})  {wide_msg}")
         } else {
             ProgressBar::hidden()
         };
         bar.set_prefix(what.to_string());
-        TrainWatch {
-            trace: Trace::default(),
-            stopped: false,
-            error: None,
-            checkpoint,
-            bar,
-            _watched: interrupt::watched(),
-        }
+        TrainWatch { trace, stopped: false, error: None, checkpoint, bar, _watched: interrupt::watched() }
     }
 
     /// Takes the bar away.
@@ -74,14 +66,14 @@ impl Observer for TrainWatch<'_> {
         self.bar.set_length(step.max_iter as u64);
         self.bar.set_position(step.iter as u64);
         self.bar.set_message(iteration_text(step));
-        if let (Some(save), Some(model)) = (&mut self.checkpoint, step.model)
-            && let Err(error) = model().and_then(|model| save(step.iter, model))
+        let flow = interrupt::go_on();
+        self.stopped |= flow.is_break();
+        if let (Some(checkpoint), Some(state)) = (&mut self.checkpoint, step.state)
+            && let Err(error) = checkpoint.keep(step.last || flow.is_break(), &self.trace, state)
         {
             self.error = Some(error);
             return ControlFlow::Break(());
         }
-        let flow = interrupt::go_on();
-        self.stopped |= flow.is_break();
         flow
     }
 

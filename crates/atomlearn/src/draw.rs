@@ -2,6 +2,7 @@
 
 use crate::linalg::{mul, normalize_columns};
 use crate::range::Reduced;
+use crate::{Error, Result};
 use faer::Mat;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -45,6 +46,24 @@ impl<'a> ClassDraws<'a> {
             None => drawn,
         }
     }
+
+    /// How far every stream was drawn from; 64 bits are more than can ever be drawn.
+    pub fn positions(&self) -> Vec<u64> {
+        self.streams.iter().map(|stream| u64::try_from(stream.get_word_pos()).unwrap_or(u64::MAX)).collect()
+    }
+
+    /// Goes to where the streams were when [`ClassDraws::positions`] was asked.
+    pub fn seek(&mut self, positions: &[u64]) -> Result<()> {
+        if positions.len() != self.streams.len() {
+            return Err(Error::Shape {
+                what: "positions of random streams".into(),
+                expected: format!("one per class ({})", self.streams.len()),
+                found: positions.len().to_string(),
+            });
+        }
+        self.streams.iter_mut().zip(positions).for_each(|(stream, &position)| stream.set_word_pos(position.into()));
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +79,19 @@ mod tests {
         assert!(column_norms(a.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-14));
         assert!(a != b && a != more && a == ClassDraws::new(3, 9, 7, None).atoms(0, 4));
         assert!(a != ClassDraws::new(4, 2, 7, None).atoms(0, 4));
+    }
+
+    #[test]
+    fn streams_go_on_from_any_position() {
+        let mut draws = ClassDraws::new(3, 2, 7, None);
+        for count in 0..40 {
+            draws.atoms(0, count % 3);
+            let mut again = ClassDraws::new(3, 2, 7, None);
+            again.seek(&draws.positions()).unwrap();
+            assert!(again.atoms(0, 2) == draws.atoms(0, 2) && again.atoms(1, 1) == draws.atoms(1, 1), "{count}");
+        }
+        assert!(draws.seek(&[0]).is_err() && draws.seek(&[u64::MAX; 2]).is_ok());
+        assert!(draws.atoms(0, 3).is_all_finite());
     }
 
     #[test]

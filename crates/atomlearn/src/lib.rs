@@ -4,6 +4,7 @@
 //! [`Classifier`]. [`Model`] adds preprocessing and the model file, [`registry`] lists every method by name.
 pub mod archive;
 pub mod blocks;
+pub mod checkpoint;
 pub mod coding;
 pub mod dataset;
 pub mod draw;
@@ -26,6 +27,7 @@ pub mod range;
 pub mod registry;
 pub mod scale;
 pub mod score;
+pub mod state;
 pub mod svm;
 pub mod synth;
 pub mod update;
@@ -37,6 +39,7 @@ pub use faer::{ColRef, Mat, MatRef};
 pub use method::{Classifier, Fit, Parts};
 pub use model::Model;
 pub use observe::{Observer, Step};
+pub use state::State;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -5,7 +5,7 @@ use crate::export::{Graph, Value};
 use crate::linalg::{column, column_major, vectorised};
 use crate::params::{self, Params};
 use crate::svm::Svm;
-use crate::{Blocks, Dataset, Error, Observer, Result};
+use crate::{Blocks, Dataset, Error, Observer, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::any::Any;
@@ -31,6 +31,9 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// Parameters that act within iterations only: the model after none of them is the same for all their values.
     const ITERATION: &'static [&'static str] = &[];
 
+    /// True if training iterates: every iteration then offers its [`State`], from which [`Fit::resume`] goes on.
+    const ITERATES: bool = false;
+
     /// Checks the parameters against the data; each parameter's own domain is checked before.
     fn validate(&self, train: &Dataset) -> Result<()> {
         let _ = train;
@@ -39,6 +42,13 @@ pub trait Fit: Params + Send + Sync + 'static {
 
     /// Learns from valid data with valid parameters.
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model>;
+
+    /// What [`Fit::learn`] would have given, to the bit, from the state of one of its iterations; the state may come from a
+    /// hostile file. Steps and warnings are those of the iterations that are left.
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
+        let _ = (train, state, watch);
+        Err(Error::Data(format!("`{}` does not iterate: there is nothing to resume", Self::KEY)))
+    }
 
     /// Rebuilds a model from what [`Classifier::parts`] gave; the parts may come from a hostile file.
     fn restore(&self, parts: Parts) -> Result<Self::Model>;
@@ -62,6 +72,13 @@ pub trait Fit: Params + Send + Sync + 'static {
         params::check(self)?;
         self.validate(train)?;
         self.learn(train, watch)
+    }
+
+    /// Checks everything, then goes on from a state that the same parameters left on the same data; `max_iter` may be larger.
+    fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
+        params::check(self)?;
+        self.validate(train)?;
+        self.learn_on(train, state, watch)
     }
 }
 
@@ -229,17 +246,24 @@ pub(crate) fn join_blocks(n_classes: usize, n_samples: usize, blocks: &[Vec<Mat<
 }
 
 /// Named matrices of a model on their way out of a file: taken by name, with their shapes checked.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Parts {
     /// Class names.
     pub classes: Vec<String>,
+    /// Whose parts they are, for errors.
+    of: &'static str,
     matrices: HashMap<String, Mat<f64>>,
 }
 
 impl Parts {
     /// Parts from their names and matrices.
     pub fn new(classes: Vec<String>, matrices: HashMap<String, Mat<f64>>) -> Self {
-        Parts { classes, matrices }
+        Self::of("model", classes, matrices)
+    }
+
+    /// Parts of something that is no model.
+    pub(crate) fn of(of: &'static str, classes: Vec<String>, matrices: HashMap<String, Mat<f64>>) -> Self {
+        Parts { classes, of, matrices }
     }
 
     /// What nobody took.
@@ -249,7 +273,7 @@ impl Parts {
 
     /// Takes a matrix of any shape.
     pub fn take(&mut self, name: &str) -> Result<Mat<f64>> {
-        self.matrices.remove(name).ok_or_else(|| Error::Data(format!("the model has no part `{name}`")))
+        self.matrices.remove(name).ok_or_else(|| Error::Data(format!("the {} has no part `{name}`", self.of)))
     }
 
     /// Takes a matrix that must have exactly this shape; `None` leaves a side open.
@@ -264,7 +288,7 @@ impl Parts {
         if rows.is_some_and(|rows| rows != matrix.nrows()) || cols.is_some_and(|cols| cols != matrix.ncols()) {
             let side = |size: Option<usize>| size.map_or("any".to_string(), |size| size.to_string());
             return Err(Error::Shape {
-                what: format!("model part `{name}`"),
+                what: format!("{} part `{name}`", self.of),
                 expected: format!("{} x {}", side(rows), side(cols)),
                 found: format!("{} x {}", matrix.nrows(), matrix.ncols()),
             });
@@ -272,20 +296,35 @@ impl Parts {
         Ok(matrix)
     }
 
+    /// Takes a row of numbers, of this length if it is given.
+    pub fn take_row(&mut self, name: &str, len: impl Into<Option<usize>>) -> Result<Vec<f64>> {
+        Ok(self.take_shaped(name, 1, len)?.row(0).iter().copied().collect())
+    }
+
+    /// Takes a row of counts or indices, each at most `largest`.
+    pub fn take_whole_row(&mut self, name: &str, len: impl Into<Option<usize>>, largest: usize) -> Result<Vec<usize>> {
+        let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v <= largest as f64).then_some(v as usize);
+        let row: Option<Vec<usize>> = self.take_row(name, len)?.into_iter().map(whole).collect();
+        row.ok_or_else(|| {
+            Error::Data(format!("{} part `{name}` is not a list of whole numbers up to {largest}", self.of))
+        })
+    }
+
     /// Takes `svm_weights` (dim x classes) and `svm_bias` (1 x classes); `dim` is checked where it is known.
     pub fn take_svm(&mut self, dim: Option<usize>) -> Result<Svm> {
         let weights = self.take_shaped("svm_weights", dim, self.classes.len())?;
-        let bias = self.take_shaped("svm_bias", 1, self.classes.len())?;
-        Ok(Svm { weights, bias: bias.row(0).iter().copied().collect() })
+        let bias = self.take_row("svm_bias", self.classes.len())?;
+        Ok(Svm { weights, bias })
     }
 
     /// Takes a 1 x C row of block sizes that must add up to `total`; the counterpart of [`sizes_row`].
     pub fn take_blocks(&mut self, name: &str, total: usize) -> Result<Blocks> {
-        let row = self.take_shaped(name, 1, self.classes.len())?;
-        let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v <= total as f64).then_some(v as usize);
-        let sizes: Option<Vec<usize>> = row.row(0).iter().map(|&v| whole(v)).collect();
-        let blocks = sizes.map(Blocks::from_sizes).filter(|blocks| blocks.total() == total);
-        blocks.ok_or_else(|| Error::Data(format!("model part `{name}` is not a list of sizes that add up to {total}")))
+        let sizes = self.take_whole_row(name, self.classes.len(), total)?;
+        if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(total) {
+            let of = self.of;
+            return Err(Error::Data(format!("{of} part `{name}` is not a list of sizes that add up to {total}")));
+        }
+        Ok(Blocks::from_sizes(sizes))
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a caller watches training: progress, objective, warnings, stopping.
 
-use crate::{Classifier, Result};
+use crate::{Classifier, Result, State};
 use std::ops::ControlFlow;
 
 /// What a method tells its observer after an iteration.
@@ -17,12 +17,16 @@ pub struct Step<'a> {
     pub change: Option<f64>,
     /// Builds the model as it stands now; costs nothing unless called.
     pub model: Option<&'a dyn Fn() -> Result<Box<dyn Classifier>>>,
+    /// True if no iteration follows: the change is small enough, or there are no more of them.
+    pub last: bool,
+    /// What the next iteration starts from, see [`crate::Fit::resume`]; costs nothing unless called.
+    pub state: Option<&'a dyn Fn() -> State>,
 }
 
 impl Step<'_> {
     /// The starting point, before the first iteration.
     pub fn start(max_iter: usize) -> Self {
-        Step { iter: 0, max_iter, objective: None, terms: &[], change: None, model: None }
+        Step { iter: 0, max_iter, objective: None, terms: &[], change: None, model: None, last: false, state: None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! All methods, one row each: feeds command line, Python, documentation, tuning and the conformance tests.
 
 use crate::params::{self, ParamInfo};
-use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, methods};
+use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, State, methods};
 use serde_json::{Map, Value, json};
 use std::any::Any;
 
@@ -35,15 +35,19 @@ pub struct Method {
     pub readout: &'static [&'static str],
     /// Parameters that act within iterations only.
     pub iteration: &'static [&'static str],
+    /// True if training iterates and can be resumed after any iteration.
+    pub iterates: bool,
     describe: fn() -> Vec<ParamInfo>,
     complete: fn(&Values) -> Result<Values>,
     fit: FitFn,
+    resume: ResumeFn,
     restore: fn(&Values, Parts) -> Result<Box<dyn Classifier>>,
     redecide: RedecideFn,
     read_out: ReadOutFn,
 }
 
 type FitFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+type ResumeFn = fn(&Values, &Dataset, State, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
 type ReadOutFn = fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>;
 type RedecideFn = fn(&Values, &dyn Classifier, &Dataset) -> Result<Box<dyn Classifier>>;
 
@@ -57,9 +61,13 @@ impl Method {
             decision: M::DECISION,
             readout: M::READOUT,
             iteration: M::ITERATION,
+            iterates: M::ITERATES,
             describe: M::describe,
             complete: |values| Ok(params::to_map(&params::from_map::<M>(values)?)),
             fit: |values, train, watch| Ok(Box::new(params::from_map::<M>(values)?.fit(train, watch)?)),
+            resume: |values, train, state, watch| {
+                Ok(Box::new(params::from_map::<M>(values)?.resume(train, state, watch)?))
+            },
             restore: |values, parts| Ok(Box::new(params::from_map::<M>(values)?.restore(parts)?)),
             redecide: |values, model, train| {
                 let model: &dyn Any = model;
@@ -127,6 +135,17 @@ impl Method {
     /// Trains on `train`; values that are not given take their defaults.
     pub fn fit(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
         (self.fit)(&self.complete(values)?, train, watch)
+    }
+
+    /// Goes on from a state that the same values left on the same data, to the bits of [`Method::fit`]; `max_iter` may be larger.
+    pub fn resume(
+        &self,
+        values: &Values,
+        train: &Dataset,
+        state: State,
+        watch: &mut dyn Observer,
+    ) -> Result<Box<dyn Classifier>> {
+        (self.resume)(&self.complete(values)?, train, state, watch)
     }
 
     /// Rebuilds a model from its parts.

@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use atomlearn::checkpoint::{Checkpoint, Training, digest};
 use atomlearn::observe::Trace;
 use atomlearn::params::{Domain, ParamInfo};
 use atomlearn::registry::{METHODS, Method, Values};
-use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, Observer, Parts, Step, synth};
-use serde_json::Value;
+use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, Observer, Parts, State, Step, synth};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -249,6 +250,194 @@ fn every_step_of_a_long_run_is_the_model_of_a_shorter_one() {
         }
         let final_step = kept.0.last().unwrap().1.as_ref();
         assert!(bits(final_step, test.x()) == bits(last.as_ref(), test.x()), "{}", method.key);
+    }
+}
+
+/// Takes the checkpoint of every iteration, as bytes.
+struct Checkpoints {
+    training: Training,
+    trace: Trace,
+    taken: Vec<Vec<u8>>,
+}
+
+impl Checkpoints {
+    fn of(method: &Method, params: &Values, train: &Dataset) -> Self {
+        let (params, data) = (method.complete(params).unwrap(), digest(train));
+        let training = Training { method: method.key.into(), params, prep: "none".into(), data };
+        Checkpoints { training, trace: Trace::default(), taken: Vec::new() }
+    }
+}
+
+impl Observer for Checkpoints {
+    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let _ = self.trace.step(step);
+        if let Some(state) = step.state {
+            self.taken.push(self.training.to_bytes(&self.trace, &state()).unwrap());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.trace.warn(warning);
+    }
+}
+
+/// Ways through a training that carry different things from one iteration to the next.
+fn ways(method: &Method) -> Vec<Values> {
+    let ways = match method.key {
+        "lcdl-sv" => json!([
+            {"lambda2": 1e-3},
+            {"lambda2": 1e-3, "atom_norm": "unit", "refit_svm": true},
+            {"svm_solver": "lbfgs", "active_set": "converged", "lambda2": 1e-2},
+            {"atoms_per_class": 4, "knn": 2, "sign_seed": 3}
+        ]),
+        "svgdl" => json!([{"lambda2": 1e-3}, {"active_set": "converged", "atoms_per_class": 20}]),
+        "ksvd" => json!([{}, {"update": "exact", "atoms_per_class": 30}]),
+        "dksvd" | "lcksvd2" => json!([{}, {"readout": "joint", "init_iter": 0}]),
+        "lcksvd1" => json!([{}, {"readout": "joint", "rescale_codes": true, "code_iter": 2}]),
+        "fddl" => json!([{}, {"constraint": "ball", "refit": false}]),
+        "cadl" => json!([{"lambda2": 1e-2}, {"updates": "exact", "refit": false}]),
+        "sadl" => json!([{}, {"solver": "block-descent", "normalize_rows": true}]),
+        "dpl" => json!([{}, {"atoms_per_class": 3}]),
+        "dadl" => json!([{}, {"threshold": true, "knn": 60}]),
+        _ => json!([{}]),
+    };
+    ways.as_array().unwrap().iter().map(|way| way.as_object().unwrap().clone()).collect()
+}
+
+fn with(way: &Values, more: Value) -> Values {
+    way.clone().into_iter().chain(more.as_object().unwrap().clone()).collect()
+}
+
+/// More samples than features, and fewer.
+fn tall_and_wide() -> [Dataset; 2] {
+    [problem().0, synth::blobs(4, 9, 60, 3)]
+}
+
+#[test]
+fn methods_that_iterate_say_so_and_offer_the_state_of_every_iteration() {
+    let (train, _) = problem();
+    for method in METHODS {
+        let mut seen = Checkpoints::of(method, &Values::new(), &train);
+        method.fit(&Values::new(), &train, &mut seen).unwrap();
+        let iterations = seen.trace.steps.iter().filter(|step| step.iter > 0).count();
+        assert_eq!((method.iterates, seen.taken.len()), (iterations > 0, iterations), "{}", method.key);
+        assert_eq!(method.iterates, method.params().iter().any(|info| info.name == "max_iter"), "{}", method.key);
+        if !method.iterates {
+            let refused = method.resume(&Values::new(), &train, State::after(1, false), &mut ()).err().unwrap();
+            assert!(refused.to_string().contains("does not iterate"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn resuming_after_any_iteration_gives_the_bits_and_the_trace_of_an_unbroken_run() {
+    for train in tall_and_wide() {
+        for method in METHODS.iter().filter(|method| method.iterates) {
+            for way in ways(method) {
+                let params = with(&way, json!({"max_iter": 5}));
+                let mut kept = Checkpoints::of(method, &params, &train);
+                let whole = method.fit(&params, &train, &mut kept).unwrap();
+                let whole = bits(whole.as_ref(), train.x());
+                // Taking states changes nothing.
+                let plain = method.fit(&params, &train, &mut ()).unwrap();
+                assert!(bits(plain.as_ref(), train.x()) == whole, "{} {way:?}", method.key);
+                for bytes in &kept.taken {
+                    let Checkpoint { training, trace, state } = Checkpoint::from_bytes(bytes).unwrap();
+                    let what = format!("{} {way:?} after {}", method.key, state.iter());
+                    let left = kept.taken.len() - state.iter();
+                    let mut resumed = Checkpoints { training, trace, taken: Vec::new() };
+                    let model = method.resume(&params, &train, state, &mut resumed).unwrap();
+                    assert!(bits(model.as_ref(), train.x()) == whole, "{what}");
+                    assert_eq!(resumed.trace.steps, kept.trace.steps, "{what}");
+                    assert_eq!(resumed.trace.warnings, kept.trace.warnings, "{what}");
+                    assert!(resumed.taken[..] == kept.taken[kept.taken.len() - left..], "{what}: other states");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resumed_training_may_go_on_for_longer_but_not_beyond_its_end() {
+    for train in tall_and_wide() {
+        for method in METHODS.iter().filter(|method| method.iterates) {
+            let end = |way: &Values| {
+                let mut kept = Checkpoints::of(method, way, &train);
+                method.fit(way, &train, &mut kept).unwrap();
+                Checkpoint::from_bytes(kept.taken.last().unwrap()).unwrap()
+            };
+            let has_tol = method.params().iter().any(|info| info.name == "tol");
+            let tol = |tol: f64| if has_tol { json!({"tol": tol}) } else { json!({}) };
+            for way in ways(method) {
+                let (short, long) = (json!({"max_iter": 2}), json!({"max_iter": 4}));
+                let (short, long) = (with(&with(&way, tol(0.0)), short), with(&with(&way, tol(0.0)), long));
+                let Checkpoint { training, trace, state } = end(&short);
+                let mut longer = Checkpoints { training, trace, taken: Vec::new() };
+                let resumed = method.resume(&long, &train, state.clone(), &mut longer).unwrap();
+                let mut whole = Trace::default();
+                let expected = method.fit(&long, &train, &mut whole).unwrap();
+                assert!(bits(resumed.as_ref(), train.x()) == bits(expected.as_ref(), train.x()), "{}", method.key);
+                assert_eq!(longer.trace.warnings, whole.warnings, "{} {way:?}", method.key);
+                let less = with(&short, json!({"max_iter": 1}));
+                let refused = method.resume(&less, &train, state, &mut ()).err().unwrap().to_string();
+                assert!(refused.starts_with("parameter `max_iter` = 1"), "{refused}");
+
+                if has_tol {
+                    let easy = with(&way, tol(1e6));
+                    let Checkpoint { state, .. } = end(&easy);
+                    assert!(state.converged(), "{}", method.key);
+                    let mut nothing = Trace::default();
+                    let more = with(&easy, json!({"max_iter": 1000}));
+                    let model = method.resume(&more, &train, state, &mut nothing).unwrap();
+                    let expected = method.fit(&easy, &train, &mut ()).unwrap();
+                    assert!(bits(model.as_ref(), train.x()) == bits(expected.as_ref(), train.x()), "{}", method.key);
+                    assert!(nothing.steps.is_empty(), "{}", method.key);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_states_are_refused_and_hostile_ones_survived() {
+    let (train, _) = problem();
+    for method in METHODS.iter().filter(|method| method.iterates) {
+        for way in ways(method) {
+            let params = with(&way, json!({"max_iter": 3}));
+            let mut kept = Checkpoints::of(method, &params, &train);
+            method.fit(&params, &train, &mut kept).unwrap();
+            let state = Checkpoint::from_bytes(&kept.taken[0]).unwrap().state;
+            let resume = |state: State| method.resume(&params, &train, state, &mut ()).map(drop);
+            for name in state.matrices().keys() {
+                let edited = |edit: &dyn Fn(&Mat<f64>) -> Option<Mat<f64>>| {
+                    let mut matrices = state.matrices().clone();
+                    let new = edit(&matrices.remove(name).unwrap());
+                    matrices.extend(new.map(|new| (name.clone(), new)));
+                    resume(State::from_parts(1, false, state.values().clone(), matrices))
+                };
+                let what = format!("{} {way:?}: {name}", method.key);
+                assert!(edited(&|_| None).is_err(), "{what} is missing");
+                assert!(edited(&|m| Some(Mat::zeros(m.nrows() + 1, m.ncols() + 1))).is_err(), "{what} is larger");
+                // Whatever comes of these, it must not be a panic.
+                let _ = edited(&|m| Some(Mat::zeros(m.nrows(), 0)));
+                let _ = edited(&|m| Some(Mat::zeros(0, m.ncols())));
+                for value in [0.0, -1.0, 1.5, 1e-300, 1e300] {
+                    let _ = edited(&|m| Some(Mat::from_fn(m.nrows(), m.ncols(), |_, _| value)));
+                }
+            }
+            for name in state.values().keys() {
+                for value in [json!(null), json!("text"), json!(-1), json!(u64::MAX), json!(1e300), json!([])] {
+                    let mut values = state.values().clone();
+                    values.insert(name.clone(), value);
+                    let _ = resume(State::from_parts(1, false, values, state.matrices().clone()));
+                }
+            }
+            for iter in [0, usize::MAX] {
+                let (values, matrices) = (state.values().clone(), state.matrices().clone());
+                let _ = resume(State::from_parts(iter, false, values, matrices));
+            }
+        }
     }
 }
 

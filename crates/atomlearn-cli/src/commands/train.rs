@@ -1,17 +1,18 @@
 //! `atomlearn train`: fit one method and write the model file.
 
 use crate::args::DataArgs;
+use crate::checkpoint::{self, Begin};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
 use crate::out_of_core::{Job, ScaleArgs};
 use crate::output::{Kind, OutputArgs};
-use crate::progress::{Checkpoint, TrainWatch};
-use crate::{rounds, settings};
+use crate::progress::TrainWatch;
+use crate::settings;
 use atomlearn::archive::Content;
+use atomlearn::checkpoint::{Training, digest as dataset_digest};
 use atomlearn::observe::Trace;
-use atomlearn::registry::{Method, Values};
-use atomlearn::scale::METHODS;
+use atomlearn::registry::Values;
 use atomlearn::{Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
@@ -54,8 +55,7 @@ pub struct Args {
     /// Model file to write
     #[arg(long, short, value_name = "MODEL")]
     output: PathBuf,
-    /// Keep the state of training in this file, to go on from it with --resume; methods that cannot be resumed write their model
-    /// after every iteration
+    /// Keep the state of training in this file, to go on from it with --resume, also with a larger max_iter
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face,
@@ -85,7 +85,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if args.output == Path::new("-") {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
     }
-    check_outputs(args, method)?;
+    check_outputs(args)?;
     if args.scale.out_of_core {
         let job = Job {
             data: &args.data,
@@ -98,44 +98,34 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         };
         return args.scale.run(job, console);
     }
-    let resumable = rounds::resumable(method);
-    if args.scale.resume && !resumable {
-        return Err(Failure::usage(format!(
-            "--resume: `{}` cannot be resumed; these methods can: {}. Without --resume, --checkpoint keeps its model after every \
-             iteration",
-            method.key,
-            METHODS.join(", ")
-        )));
-    }
+    let held = match &args.checkpoint {
+        Some(path) => checkpoint::read(path, args.scale.resume)?,
+        None => None,
+    };
     let (data, features) = read(args, console)?;
     let (places, part) = training_part(&data);
     let train = data.dataset(&places)?;
     let start = Instant::now();
 
-    // The checkpoint needs the fitted preprocessing, so the two steps of `Model::train` are taken one by one.
+    // The checkpoint belongs to prepared samples, so the two steps of `Model::train` are taken one by one.
     let mut early = Trace::default();
     let (fitted, x) = prep.fit(train.x(), &mut early)?;
     let train = train.with_features(x)?;
-    let mut save = |iter: usize, classifier: Box<dyn atomlearn::Classifier>| -> atomlearn::Result<()> {
-        let Some(path) = &args.checkpoint else { return Ok(()) };
-        let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
-        model.info = info(&data, &places);
-        model.features = features.clone();
-        model.info.insert("n_iter".into(), json!(iter));
-        model.save(path)
-    };
-    let saves_models = args.checkpoint.is_some() && !resumable;
-    let checkpoint: Option<&mut Checkpoint<'_>> = if saves_models { Some(&mut save) } else { None };
-    let mut watch = TrainWatch::new(console, method.key, checkpoint);
-    let trained = match &args.checkpoint {
-        Some(path) if resumable => {
-            let name = format!("{} ({part}) {prep}", data.info.sha256);
-            rounds::learn(method, &params, &train, name, (path, args.scale.resume), &mut watch)
+    let begin = match &args.checkpoint {
+        None => Begin::default(),
+        Some(path) => {
+            let (method, prep, data) = (method.key.to_string(), prep.to_string(), dataset_digest(&train));
+            Begin::new(path, Training { method, params: params.clone(), prep, data }, held)?
         }
-        _ => method.fit(&params, &train, &mut watch).map_err(Failure::from),
+    };
+    let mut watch = TrainWatch::new(console, method.key, begin.trace, begin.kept);
+    let trained = match begin.state {
+        None => method.fit(&params, &train, &mut watch),
+        Some(state) => method.resume(&params, &train, state, &mut watch),
     };
     watch.finish();
     let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
+    let nothing_kept = watch.checkpoint.as_ref().is_some_and(|kept| !kept.written);
     drop(watch);
     trace.warnings.splice(0..0, early.warnings);
     trace.warnings.iter().for_each(|warning| console.warn(warning));
@@ -158,8 +148,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         model.info.insert("warnings".into(), json!(trace.warnings));
     }
     model.save(&args.output)?;
-    if saves_models && trace.steps.is_empty() {
-        console.note("no checkpoint was written: this method does not iterate");
+    if nothing_kept {
+        console.note("no checkpoint was written: there were no iterations");
     }
     if console.json {
         return console.print_json(&json!({
@@ -180,7 +170,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     ))
 }
 
-fn check_outputs(args: &Args, method: &Method) -> Result<(), Failure> {
+fn check_outputs(args: &Args) -> Result<(), Failure> {
     let inputs = [
         Some(&args.data),
         args.params.as_ref(),
@@ -188,12 +178,7 @@ fn check_outputs(args: &Args, method: &Method) -> Result<(), Failure> {
         args.making.onnx.as_ref(),
         args.reading.labels.as_ref(),
     ];
-    // Methods that cannot be resumed keep their model in the place of a state.
-    let state = match (rounds::resumable(method), args.scale.resume) {
-        (_, true) => Kind::Resumed,
-        (true, false) => Kind::Checkpoint,
-        (false, false) => Kind::Model,
-    };
+    let state = if args.scale.resume { Kind::Resumed } else { Kind::Checkpoint };
     args.writing.check(&inputs, &[(Some(&args.output), Kind::Model), (args.checkpoint.as_ref(), state)])
 }
 

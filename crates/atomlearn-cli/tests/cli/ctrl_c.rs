@@ -3,6 +3,7 @@
 use crate::images::photos;
 use crate::out_of_core::shards;
 use crate::{PROGRAM, Place, read, table};
+use atomlearn::checkpoint::Checkpoint;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,15 +44,23 @@ fn interrupted(place: &Place, line: &str, file: &str) {
 }
 
 #[test]
-fn train_keeps_the_last_model_and_writes_no_other() {
+fn train_keeps_its_state_and_goes_on_to_the_same_bits() {
     let place = Place::new();
     place.write("data.csv", table(40));
-    let line = "train data.csv --method ksvd --set max_iter=1000000 --checkpoint state -o m";
-    let mut child = start(&place, line);
-    wait_for(&mut child, || place.path("state").exists());
-    interrupt(child);
-    assert_eq!(place.files(), ["data.csv", "state"]);
-    assert_eq!(place.ok("predict state data.csv").lines().count(), 121);
+    let lcdl_sv = "lcdl-sv --set atoms_per_class=3 --set lambda2=1e-3 --set tol=0 --prep kernel:rbf:auto:20,unit";
+    for key in ["ksvd", "lcksvd2 --set readout=joint", lcdl_sv] {
+        let line = |max_iter: usize| format!("train data.csv --method {key} --set max_iter={max_iter}");
+        let mut child = start(&place, &format!("{} --checkpoint state -o m", line(1_000_000)));
+        wait_for(&mut child, || place.path("state").exists());
+        interrupt(child);
+        assert_eq!(place.files(), ["data.csv", "state"], "{key}");
+        let state = Checkpoint::from_bytes(&read(&place.path("state"))).unwrap().state;
+        let more = line(state.iter() + 3);
+        place.ok(&format!("{more} --checkpoint state --resume -o resumed"));
+        place.ok(&format!("{more} -o unbroken"));
+        assert!(read(&place.path("resumed")) == read(&place.path("unbroken")), "{key} after {}", state.iter());
+        ["state", "resumed", "unbroken"].iter().for_each(|name| std::fs::remove_file(place.path(name)).unwrap());
+    }
 }
 
 /// One iteration takes far longer than a second here.

@@ -202,22 +202,41 @@ fn colours_only_where_they_belong() {
 }
 
 #[test]
-fn checkpoints_are_states_or_whole_models() {
+fn a_checkpoint_changes_no_bit_and_the_state_at_the_end_gives_the_model_at_once() {
     let place = Place::new();
     place.write("data.csv", table(12));
     let methods = place.json("methods --json");
     for method in methods["methods"].as_array().unwrap() {
         let key = method["key"].as_str().unwrap();
-        let line = format!("train data.csv --method {key} -o {key}.model --checkpoint {key}.part --json");
-        let iterates = place.json(&line)["n_iter"].is_u64();
-        if atomlearn::scale::METHODS.contains(&key) {
-            // The state at the end gives the same model at once.
-            place.json(&format!("{line} --resume").replace(".model", ".again"));
-            assert_eq!(read(&place.path(&format!("{key}.model"))), read(&place.path(&format!("{key}.again"))), "{key}");
-        } else if iterates && place.path(&format!("{key}.part")).exists() {
-            place.refuses(&format!("{line} --resume"), 2, &["cannot be resumed", "lcdl-sv"]);
-            assert_eq!(place.ok(&format!("predict {key}.part data.csv")).lines().count(), 37);
+        place.ok(&format!("train data.csv --method {key} -o {key}.plain"));
+        let plain = read(&place.path(&format!("{key}.plain")));
+        let line = format!("train data.csv --method {key} --checkpoint {key}.state --json");
+        for (resume, output) in [("", "kept"), ("--resume", "again")] {
+            let trained = place.json(&format!("{line} {resume} -o {key}.{output}"));
+            assert!(read(&place.path(&format!("{key}.{output}"))) == plain, "{key} {resume}");
+            // What does not iterate has no state.
+            let iterates = trained["n_iter"].is_u64();
+            assert_eq!(place.path(&format!("{key}.state")).exists(), iterates, "{key}");
         }
+    }
+}
+
+#[test]
+fn who_wants_to_train_longer_resumes_with_more_iterations() {
+    let place = Place::new();
+    place.write("data.csv", table(12));
+    for line in ["--method fddl --set tol=0", "--method dksvd", "--method lcdl-sv --set tol=0 --set lambda2=1e-3"] {
+        let line = format!("train data.csv {line}");
+        place.ok(&format!("{line} --set max_iter=6 -o whole"));
+        place.ok(&format!("{line} --set max_iter=3 --checkpoint state -o short"));
+        place.ok(&format!("{line} --set max_iter=6 --checkpoint state --resume -o long"));
+        assert!(read(&place.path("whole")) == read(&place.path("long")), "{line}");
+        place.refuses(
+            &format!("{line} --set max_iter=5 --checkpoint state --resume -o m"),
+            2,
+            &["`max_iter` = 5", "6 iterations"],
+        );
+        std::fs::remove_file(place.path("state")).unwrap();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Codes with few non-zero entries, sample by sample.
 
+use crate::{Error, Parts, Result, State};
 use faer::Mat;
 
 /// Sparse codes (atoms x samples), stored by sample: each has its atoms, in the order they were chosen, and values.
@@ -58,6 +59,27 @@ impl SparseCodes {
     pub fn values_mut(&mut self, i: usize) -> &mut [f64] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &mut self.values[start..self.ends[i]]
+    }
+
+    /// Puts the codes into a state; [`SparseCodes::restore`] takes them out.
+    pub(crate) fn store(&self, state: State) -> State {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let counts: Vec<f64> = self.ends.iter().zip(starts).map(|(end, start)| (end - start) as f64).collect();
+        let atoms: Vec<f64> = self.atoms.iter().map(|&k| k as f64).collect();
+        state.with_row("code_counts", &counts).with_row("code_atoms", &atoms).with_row("code_values", &self.values)
+    }
+
+    /// Codes of so many samples over `n_atoms` atoms.
+    pub(crate) fn restore(parts: &mut Parts, n_atoms: usize, n_samples: usize) -> Result<Self> {
+        let values = parts.take_row("code_values", None)?;
+        let atoms = parts.take_whole_row("code_atoms", values.len(), n_atoms.saturating_sub(1))?;
+        let counts = parts.take_whole_row("code_counts", n_samples, values.len())?;
+        let mut end = 0usize;
+        let ends: Vec<usize> = counts.into_iter().map(|count| (end = end.saturating_add(count), end).1).collect();
+        if end != values.len() || (n_atoms == 0 && end > 0) {
+            return Err(Error::Data(format!("state part `code_counts` does not add up to {} entries", values.len())));
+        }
+        Ok(SparseCodes { n_atoms, ends, atoms, values })
     }
 
     /// The same codes, atoms x samples, with all their zeros.

@@ -33,9 +33,10 @@ use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::range;
+use crate::state::{iterations_left, unless_resumed};
 use crate::svm::{self, Svm};
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -104,7 +105,7 @@ enum Maps<'a> {
 }
 
 /// What the iterations work on; `analysis` is `Omega^T`, so that atoms are columns.
-struct State {
+struct Iterate {
     analysis: Mat<f64>,
     /// `V = Omega X`.
     responses: Mat<f64>,
@@ -115,15 +116,33 @@ struct State {
 impl Fit for Cadl {
     type Model = CadlModel;
     const KEY: &'static str = "cadl";
+    const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<CadlModel> {
+        self.run(train, None, watch)
+    }
+
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<CadlModel> {
+        self.run(train, Some(state), watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
+        let analysis = parts.take("analysis")?;
+        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
+        let svm = parts.take_svm(Some(analysis.ncols()))?;
+        Ok(CadlModel::new(parts.classes, analysis, &atoms, svm))
+    }
+}
+
+impl Cadl {
+    /// Trains from the beginning or from a state.
+    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<CadlModel> {
         let reduced = range::reduce(train)?;
         let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
         let per_class = self.atoms_per_class.unwrap_or(seen.n_features().div_ceil(train.n_classes()));
         let atoms = Blocks::from_sizes(vec![per_class; train.n_classes()]);
         let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
-        let start: Vec<Mat<f64>> = (0..atoms.len()).map(|c| draws.atoms(c, per_class)).collect();
-        let finish = |state: &State, watch: &mut dyn Observer| -> Result<CadlModel> {
+        let finish = |state: &Iterate, watch: &mut dyn Observer| -> Result<CadlModel> {
             let (codes, svm) = match self.refit {
                 true => (&state.responses, self.classifiers(seen, &state.responses, &state.svm)?),
                 false => (&state.codes, state.svm.clone()),
@@ -136,13 +155,24 @@ impl Fit for Cadl {
             Ok(CadlModel::new(train.classes().to_vec(), analysis, &atoms, svm))
         };
 
-        let maps = self.maps(seen, watch)?;
-        let mut state = State::new(seen, concat_columns(&start));
-        let mut redrawn = 0;
-        for iter in 1..=self.max_iter {
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let maps = self.maps(seen, unless_resumed(from.as_ref(), watch, &mut ()))?;
+        let (mut state, mut redrawn) = match from {
+            None => {
+                let start: Vec<Mat<f64>> = (0..atoms.len()).map(|c| draws.atoms(c, per_class)).collect();
+                (Iterate::new(seen, concat_columns(&start)), 0)
+            }
+            Some(from) => {
+                draws.seek(&from.value::<Vec<u64>>("drawn")?)?;
+                let redrawn: usize = from.value("redrawn")?;
+                (Iterate::restore(from, seen, atoms.total())?, redrawn)
+            }
+        };
+        for iter in left {
             state.codes = self.codes(seen, &state);
             let before = state.analysis.clone();
-            redrawn += self.update_dictionary(seen, &maps, &atoms, &mut state, &mut draws);
+            let drawn = self.update_dictionary(seen, &maps, &atoms, &mut state, &mut draws);
+            redrawn = usize::saturating_add(redrawn, drawn);
             let change = relative_change(state.analysis.as_ref(), before.as_ref());
             state.svm = self.classifiers(seen, &state.codes, &state.svm)?;
             let terms = self.terms(seen, &atoms, &state);
@@ -150,6 +180,11 @@ impl Fit for Cadl {
             if !objective.is_finite() {
                 return Err(not_finite());
             }
+            let converged = change <= self.tol;
+            let store = || {
+                let stored = State::after(iter, converged).with_value("redrawn", redrawn);
+                state.store(stored.with_value("drawn", draws.positions()))
+            };
             let step = Step {
                 iter,
                 max_iter: self.max_iter,
@@ -157,8 +192,10 @@ impl Fit for Cadl {
                 terms: &terms,
                 change: Some(change),
                 model: Some(&|| Ok(Box::new(finish(&state, &mut ())?))),
+                last: converged || iter == self.max_iter,
+                state: Some(&store),
             };
-            if watch.step(&step).is_break() || change <= self.tol {
+            if watch.step(&step).is_break() || converged {
                 break;
             }
         }
@@ -167,21 +204,29 @@ impl Fit for Cadl {
         }
         finish(&state, watch)
     }
-
-    fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
-        let analysis = parts.take("analysis")?;
-        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
-        let svm = parts.take_svm(Some(analysis.ncols()))?;
-        Ok(CadlModel::new(parts.classes, analysis, &atoms, svm))
-    }
 }
 
-impl State {
+impl Iterate {
     /// `Z = Omega X`, and no classifiers yet.
     fn new(train: &Dataset, analysis: Mat<f64>) -> Self {
         let responses = mul(analysis.transpose(), train.x());
         let svm = Svm::zero(analysis.ncols(), train.n_classes());
-        State { codes: responses.clone(), responses, analysis, svm }
+        Iterate { codes: responses.clone(), responses, analysis, svm }
+    }
+
+    fn store(&self, state: State) -> State {
+        let state = state.with("analysis", self.analysis.as_ref()).with("responses", self.responses.as_ref());
+        state.with("codes", self.codes.as_ref()).with_svm(&self.svm)
+    }
+
+    fn restore(state: State, train: &Dataset, n_atoms: usize) -> Result<Self> {
+        let mut parts = state.into_parts(train.classes());
+        Ok(Iterate {
+            analysis: parts.take_shaped("analysis", train.n_features(), n_atoms)?,
+            responses: parts.take_shaped("responses", n_atoms, train.n_samples())?,
+            codes: parts.take_shaped("codes", n_atoms, train.n_samples())?,
+            svm: parts.take_svm(Some(n_atoms))?,
+        })
     }
 }
 
@@ -218,7 +263,7 @@ impl Cadl {
     }
 
     /// Step 1: `z = v + a U_phi w`, `(I + a U_phi^T U_phi) w = t_phi - b_phi - U_phi^T v`.
-    fn codes(&self, train: &Dataset, state: &State) -> Mat<f64> {
+    fn codes(&self, train: &Dataset, state: &Iterate) -> Mat<f64> {
         let u = state.svm.weights.as_ref();
         let mut codes = state.responses.clone();
         let strength = self.strength();
@@ -239,7 +284,7 @@ impl Cadl {
         train: &Dataset,
         maps: &Maps<'_>,
         atoms: &Blocks,
-        state: &mut State,
+        state: &mut Iterate,
         draws: &mut ClassDraws<'_>,
     ) -> usize {
         let own = match maps {
@@ -283,7 +328,7 @@ impl Cadl {
     }
 
     /// The terms of `J`.
-    fn terms(&self, train: &Dataset, atoms: &Blocks, state: &State) -> [(&'static str, f64); 4] {
+    fn terms(&self, train: &Dataset, atoms: &Blocks, state: &Iterate) -> [(&'static str, f64); 4] {
         let fit = (&state.codes - &state.responses).squared_norm_l2();
         let silence = train.blocks().ranges().enumerate().map(|(c, samples)| {
             let columns = state.responses.subcols(samples.start, samples.len());

@@ -32,7 +32,8 @@ use crate::linalg::{Spd, mul, relative_change};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::range;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use crate::state::{iterations_left, unless_resumed};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
 use faer::{Mat, MatRef};
 use neighbours::{Neighbours, nearest_of_class};
 use rayon::prelude::*;
@@ -80,7 +81,7 @@ pub struct DadlModel {
 }
 
 /// What the iterations work on.
-struct State {
+struct Iterate {
     omega: Mat<f64>,
     /// `V = Omega X`.
     responses: Mat<f64>,
@@ -93,18 +94,42 @@ struct State {
 impl Fit for Dadl {
     type Model = DadlModel;
     const KEY: &'static str = "dadl";
+    const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DadlModel> {
+        self.run(train, None, watch)
+    }
+
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<DadlModel> {
+        self.run(train, Some(state), watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<DadlModel> {
+        let analysis = parts.take("analysis")?;
+        let codes = parts.take_shaped("codes", analysis.ncols(), None)?;
+        let blocks = parts.take_blocks("sample_counts", codes.ncols())?;
+        let sparsity = parts.take_shaped("sparsity", 1, 2)?;
+        if codes.nrows() < parts.classes.len() || (0..2).any(|i| !(0.0..=1e12).contains(&sparsity[(0, i)])) {
+            return Err(Error::Data("model parts `codes` and `sparsity` do not fit the classes".into()));
+        }
+        Ok(self.model(parts.classes, analysis, codes, blocks, sparsity))
+    }
+}
+
+impl Dadl {
+    /// Trains from the beginning or from a state.
+    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DadlModel> {
         let reduced = range::reduce(train)?;
         let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
         let targets = Targets::new(train.n_classes(), seen.n_features());
         let wanted = wanted_codes(seen, &targets);
         let knn = self.knn.min(train.n_samples() - 1);
         if knn < self.knn {
-            watch.warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
+            unless_resumed(from.as_ref(), watch, &mut ())
+                .warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
         }
         let graph = Neighbours::new(seen, knn, self.sigma);
-        let finish = |state: &State| -> DadlModel {
+        let finish = |state: &Iterate| -> DadlModel {
             let rows = state.omega.transpose().to_owned();
             let analysis = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_columns(rows.as_ref()));
             let sparsity = faer::mat![[targets.nonzeros as f64, targets.copies as f64]];
@@ -115,8 +140,12 @@ impl Fit for Dadl {
             self.model(train.classes().to_vec(), analysis, codes, train.blocks().clone(), sparsity)
         };
 
-        let mut state = State::new(&wanted, graph.edges.len(), seen);
-        for iter in 1..=self.max_iter {
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let mut state = match from {
+            None => Iterate::new(&wanted, graph.edges.len(), seen),
+            Some(from) => self.restore_iterate(from, &wanted, &graph, seen)?,
+        };
+        for iter in left {
             let map = self.dictionary_map(seen, &graph, &state)?;
             let before = state.omega.clone();
             for _ in 0..INNER {
@@ -134,6 +163,9 @@ impl Fit for Dadl {
                     "the objective is no longer finite; scale the samples to unit norm",
                 ));
             }
+            let converged = change <= self.tol;
+            let store =
+                || State::after(iter, converged).with("omega", state.omega.as_ref()).with("codes", state.z.as_ref());
             let step = Step {
                 iter,
                 max_iter: self.max_iter,
@@ -141,31 +173,22 @@ impl Fit for Dadl {
                 terms: &terms,
                 change: Some(change),
                 model: Some(&|| Ok(Box::new(finish(&state)))),
+                last: converged || iter == self.max_iter,
+                state: Some(&store),
             };
-            if watch.step(&step).is_break() || change <= self.tol {
+            if watch.step(&step).is_break() || converged {
                 break;
             }
         }
         Ok(finish(&state))
     }
-
-    fn restore(&self, mut parts: Parts) -> Result<DadlModel> {
-        let analysis = parts.take("analysis")?;
-        let codes = parts.take_shaped("codes", analysis.ncols(), None)?;
-        let blocks = parts.take_blocks("sample_counts", codes.ncols())?;
-        let sparsity = parts.take_shaped("sparsity", 1, 2)?;
-        if codes.nrows() < parts.classes.len() || (0..2).any(|i| !(0.0..=1e12).contains(&sparsity[(0, i)])) {
-            return Err(Error::Data("model parts `codes` and `sparsity` do not fit the classes".into()));
-        }
-        Ok(self.model(parts.classes, analysis, codes, blocks, sparsity))
-    }
 }
 
-impl State {
+impl Iterate {
     /// `Z = H` and equal weights.
     fn new(wanted: &Mat<f64>, n_edges: usize, train: &Dataset) -> Self {
         let (k, n) = wanted.shape();
-        State {
+        Iterate {
             omega: Mat::zeros(k, train.n_features()),
             responses: Mat::zeros(k, n),
             z: wanted.clone(),
@@ -190,8 +213,19 @@ impl Dadl {
         DadlModel { classes, analysis, codes, sizes, sparsity, energy, blocks, threshold }
     }
 
+    /// Everything else follows from `Omega` and `Z`.
+    fn restore_iterate(&self, state: State, wanted: &Mat<f64>, graph: &Neighbours, train: &Dataset) -> Result<Iterate> {
+        let mut parts = state.into_parts(train.classes());
+        let omega = parts.take_shaped("omega", wanted.nrows(), train.n_features())?;
+        let z = parts.take_shaped("codes", wanted.nrows(), wanted.ncols())?;
+        let responses = mul(omega.as_ref(), train.x());
+        let mut restored = Iterate { omega, responses, z, ..Iterate::new(wanted, graph.edges.len(), train) };
+        self.update_weights(wanted, graph, &mut restored);
+        Ok(restored)
+    }
+
     /// `diag(p) X^T (X (diag(p) + lambda2 L) X^T + lambda3 I)^-1`, samples x features.
-    fn dictionary_map(&self, train: &Dataset, graph: &Neighbours, state: &State) -> Result<Mat<f64>> {
+    fn dictionary_map(&self, train: &Dataset, graph: &Neighbours, state: &Iterate) -> Result<Mat<f64>> {
         let spread = graph.spread(train.x(), &state.p, self.lambda2, &state.r);
         let mut system = mul(spread.as_ref(), train.x().transpose());
         (0..system.nrows()).for_each(|i| system[(i, i)] += self.lambda3);
@@ -203,8 +237,8 @@ impl Dadl {
     }
 
     /// `z_i = hard((Omega x_i + w_i h_i) / (1 + w_i))`.
-    fn update_codes(&self, wanted: &Mat<f64>, targets: &Targets, state: &mut State) {
-        let State { responses, z, p, q, .. } = state;
+    fn update_codes(&self, wanted: &Mat<f64>, targets: &Targets, state: &mut Iterate) {
+        let Iterate { responses, z, p, q, .. } = state;
         z.as_mut().par_col_iter_mut().enumerate().with_min_len(16).for_each(|(i, z)| {
             let w = self.lambda1 * q[i] / p[i];
             let mix = z.iter_mut().zip(responses.col(i).iter().zip(wanted.col(i).iter()));
@@ -214,7 +248,7 @@ impl Dadl {
     }
 
     /// `p`, `q` and `R` from the distances.
-    fn update_weights(&self, wanted: &Mat<f64>, graph: &Neighbours, state: &mut State) {
+    fn update_weights(&self, wanted: &Mat<f64>, graph: &Neighbours, state: &mut Iterate) {
         let weight = |squared: f64| (-squared / (self.sigma * self.sigma)).exp().max(SMALLEST_WEIGHT);
         state.p = column_distances(&state.z, &state.responses).map(weight).collect();
         state.q = column_distances(&state.z, wanted).map(weight).collect();
@@ -222,7 +256,7 @@ impl Dadl {
     }
 
     /// The terms of `J`; the weights already are `1 - e`.
-    fn terms(&self, graph: &Neighbours, state: &State) -> [(&'static str, f64); 4] {
+    fn terms(&self, graph: &Neighbours, state: &Iterate) -> [(&'static str, f64); 4] {
         let loss = |weights: &[f64]| weights.iter().map(|w| 1.0 - w).sum::<f64>();
         let joined: f64 = graph.edges.iter().zip(&state.r).map(|(edge, r)| edge.2 * (1.0 - r)).sum();
         let ridge = self.lambda3 / (self.sigma * self.sigma) * state.omega.squared_norm_l2();

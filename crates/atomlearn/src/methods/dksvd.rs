@@ -27,8 +27,9 @@ use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
 use crate::params::{Domain, params};
 use crate::range;
+use crate::state::unless_resumed;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
-use crate::{Dataset, Fit, Observer, Parts, Result};
+use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
 params! {
     /// Parameters of D-KSVD.
@@ -57,22 +58,30 @@ params! {
 impl Fit for DKsvd {
     type Model = SparseLinear;
     const KEY: &'static str = "dksvd";
+    const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        self.run(full, None, watch)
+    }
+
+    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        self.run(full, Some(state), watch)
+    }
+
+    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
+        SparseLinear::restore(parts, self.sparsity)
+    }
+}
+
+impl DKsvd {
+    /// Trains from the beginning or from a state, which belongs to an iteration with labels.
+    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let reduced = range::reduce(full)?;
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let counts = atom_counts(train, self.atoms_per_class, watch);
+        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
 
-        let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
-        let mut start = Ksvd::new(Signals::plain(train.x()), atoms, sparsity, self.update);
-        for _ in 0..self.init_iter {
-            start.iterate()?;
-        }
-        if self.init_iter == 0 {
-            start.code();
-        }
-        LabelKsvd {
+        let core = LabelKsvd {
             full,
             reduced: reduced.as_ref(),
             targets: &train.targets(),
@@ -83,11 +92,18 @@ impl Fit for DKsvd {
             ridge: self.ridge,
             readout: self.readout,
             fitted_joint: None,
+        };
+        if let Some(state) = from {
+            return core.learn_on(state, counts.total(), watch);
         }
-        .learn(start.atoms(), start.codes().to_dense().as_ref(), watch)
-    }
-
-    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
-        SparseLinear::restore(parts, self.sparsity)
+        let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
+        let mut start = Ksvd::new(Signals::plain(train.x()), atoms, sparsity, self.update);
+        for _ in 0..self.init_iter {
+            start.iterate()?;
+        }
+        if self.init_iter == 0 {
+            start.code();
+        }
+        core.learn(start.atoms(), start.codes().to_dense().as_ref(), watch)
     }
 }

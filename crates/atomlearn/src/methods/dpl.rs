@@ -27,9 +27,10 @@ use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::range;
 use crate::score::RidgeResiduals;
+use crate::state::{iterations_left, unless_resumed};
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
 use crate::update::column_ball::column_ball_ls;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -86,11 +87,46 @@ struct Pair {
     codes: Mat<f64>,
 }
 
+/// What changes of a [`Pair`].
+struct Learned {
+    dictionary: Mat<f64>,
+    projecting: Mat<f64>,
+    codes: Mat<f64>,
+}
+
+/// Puts all that changes into a state.
+fn store(pairs: &[Pair], state: State) -> State {
+    pairs.iter().enumerate().fold(state, |state, (c, pair)| {
+        let state = state.with(format!("dictionary.{c}"), pair.dictionary.as_ref());
+        let state = state.with(format!("projecting.{c}"), pair.projecting.as_ref());
+        state.with(format!("codes.{c}"), pair.codes.as_ref())
+    })
+}
+
 impl Fit for Dpl {
     type Model = DplModel;
     const KEY: &'static str = "dpl";
+    const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DplModel> {
+        self.run(train, None, watch)
+    }
+
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<DplModel> {
+        self.run(train, Some(state), watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<DplModel> {
+        let dictionary = parts.take("dictionary")?;
+        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
+        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        Ok(DplModel::new(parts.classes, dictionary, analysis, &atoms))
+    }
+}
+
+impl Dpl {
+    /// Trains from the beginning or from a state.
+    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DplModel> {
         let reduced = range::reduce(train)?;
         let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
         let atoms = Blocks::from_sizes(train.blocks().sizes().map(|n| self.atoms_per_class.unwrap_or(n)));
@@ -103,10 +139,19 @@ impl Fit for Dpl {
             Ok(DplModel::new(train.classes().to_vec(), dictionary, analysis, &atoms))
         };
 
-        let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
-        let mut pairs = self.start(seen, &atoms, &mut draws, watch)?;
-        let mut held = f64::INFINITY;
-        for iter in 1..=self.max_iter {
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let maps = self.maps(seen, unless_resumed(from.as_ref(), watch, &mut ()))?;
+        let (mut pairs, mut held) = match from {
+            None => {
+                let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
+                (self.start(seen, &maps, &atoms, &mut draws)?, f64::INFINITY)
+            }
+            Some(state) => {
+                let held = state.value("held")?;
+                (self.restore_pairs(seen, &maps, &atoms, state)?, held)
+            }
+        };
+        for iter in left {
             pairs.par_iter_mut().enumerate().try_for_each(|(c, pair)| {
                 pair.projecting = pair.codes.clone();
                 pair.update_dictionary(seen.class(c))?;
@@ -118,6 +163,7 @@ impl Fit for Dpl {
                 return Err(Error::numeric("DPL", "the objective is no longer finite; scale the samples to unit norm"));
             }
             let change = if held.is_finite() { (held - objective) / objective.max(f64::MIN_POSITIVE) } else { 1.0 };
+            let converged = change < self.tol;
             let step = Step {
                 iter,
                 max_iter: self.max_iter,
@@ -125,34 +171,33 @@ impl Fit for Dpl {
                 terms: &terms,
                 change: Some(change),
                 model: Some(&|| Ok(Box::new(finish(&pairs)?))),
+                last: converged || iter == self.max_iter,
+                state: Some(&|| store(&pairs, State::after(iter, converged).with_value("held", objective))),
             };
-            if watch.step(&step).is_break() || change < self.tol {
+            if watch.step(&step).is_break() || converged {
                 break;
             }
             held = objective;
         }
         finish(&pairs)
     }
-
-    fn restore(&self, mut parts: Parts) -> Result<DplModel> {
-        let dictionary = parts.take("dictionary")?;
-        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
-        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
-        Ok(DplModel::new(parts.classes, dictionary, analysis, &atoms))
-    }
 }
 
 impl Dpl {
-    /// Random `D_c` and `Omega_c` with atoms of length 1, then the first codes; all that stays fixed is prepared.
+    /// What stays fixed of all classes.
+    fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<ClasswiseMap<'a>> {
+        let weights = ClassWeights { own: self.tau, other: self.lambda, ridge: self.gamma };
+        ClasswiseMap::new(train, weights, "DPL projections", watch)
+    }
+
+    /// Random `D_c` and `Omega_c` with atoms of length 1, then the first codes.
     fn start(
         &self,
         train: &Dataset,
+        maps: &ClasswiseMap<'_>,
         atoms: &Blocks,
         draws: &mut ClassDraws<'_>,
-        watch: &mut dyn Observer,
     ) -> Result<Vec<Pair>> {
-        let weights = ClassWeights { own: self.tau, other: self.lambda, ridge: self.gamma };
-        let maps = ClasswiseMap::new(train, weights, "DPL projections", watch)?;
         let drawn: Vec<[Mat<f64>; 2]> = (0..atoms.len())
             .map(|c| {
                 [(); 2].map(|()| {
@@ -164,14 +209,41 @@ impl Dpl {
             .collect();
         let pair = |(c, [dictionary, analysis]): (usize, [Mat<f64>; 2])| {
             let x = train.class(c);
-            let map = faer::Scale(self.tau) * maps.own(c);
-            let own = mul(map.as_ref(), x);
-            let other = outer_gram(mul(map.as_ref(), train.x()).as_ref()) - outer_gram(own.as_ref());
-            let size = outer_gram(map.as_ref());
             let codes = self.code_step(&dictionary, x, mul(analysis.transpose(), x))?;
-            Ok(Pair { map, own, other, size, dictionary, projecting: codes.clone(), codes })
+            Ok(self.pair(train, maps, c, Learned { dictionary, projecting: codes.clone(), codes }))
         };
         drawn.into_par_iter().enumerate().map(pair).collect()
+    }
+
+    /// What was learned of a class, with all that stays fixed.
+    fn pair(&self, train: &Dataset, maps: &ClasswiseMap<'_>, c: usize, learned: Learned) -> Pair {
+        let map = faer::Scale(self.tau) * maps.own(c);
+        let own = mul(map.as_ref(), train.class(c));
+        let other = outer_gram(mul(map.as_ref(), train.x()).as_ref()) - outer_gram(own.as_ref());
+        let size = outer_gram(map.as_ref());
+        let Learned { dictionary, projecting, codes } = learned;
+        Pair { map, own, other, size, dictionary, projecting, codes }
+    }
+
+    /// The counterpart of [`store`].
+    fn restore_pairs(
+        &self,
+        train: &Dataset,
+        maps: &ClasswiseMap<'_>,
+        atoms: &Blocks,
+        state: State,
+    ) -> Result<Vec<Pair>> {
+        let mut parts = state.into_parts(train.classes());
+        let mut of_class = |c: usize| {
+            let (size, samples) = (atoms.size(c), train.blocks().size(c));
+            Ok(Learned {
+                dictionary: parts.take_shaped(&format!("dictionary.{c}"), train.n_features(), size)?,
+                projecting: parts.take_shaped(&format!("projecting.{c}"), size, samples)?,
+                codes: parts.take_shaped(&format!("codes.{c}"), size, samples)?,
+            })
+        };
+        let learned: Vec<Learned> = (0..atoms.len()).map(&mut of_class).collect::<Result<_>>()?;
+        Ok(learned.into_par_iter().enumerate().map(|(c, learned)| self.pair(train, maps, c, learned)).collect())
     }
 
     /// Step 3 of one class.
@@ -285,7 +357,9 @@ mod tests {
         let train = synth::blobs(3, 12, 10, 1);
         let dpl = Dpl { atoms_per_class: Some(5), ..Default::default() };
         let atoms = Blocks::from_sizes([5; 3]);
-        let mut pairs = dpl.start(&train, &atoms, &mut ClassDraws::new(0, 3, 10, None), &mut ()).unwrap();
+        let mut pairs = dpl
+            .start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut ClassDraws::new(0, 3, 10, None))
+            .unwrap();
         let mut held = f64::INFINITY;
         let mut falls = |pairs: &[Pair]| {
             let now = objective(&dpl, &train, pairs);
@@ -308,7 +382,9 @@ mod tests {
         let train = synth::blobs(3, 7, 9, 2);
         let dpl = Dpl::default();
         let atoms = Blocks::from_sizes([7; 3]);
-        let pairs = dpl.start(&train, &atoms, &mut ClassDraws::new(0, 3, 9, None), &mut ()).unwrap();
+        let pairs = dpl
+            .start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut ClassDraws::new(0, 3, 9, None))
+            .unwrap();
         let mut expected = [0.0; 4];
         for (c, pair) in pairs.iter().enumerate() {
             let omega = pair.analysis().transpose().to_owned();

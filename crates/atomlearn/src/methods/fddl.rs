@@ -36,7 +36,8 @@ use crate::linalg::{gram, mul, relative_change};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, range};
+use crate::state::iterations_left;
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
 use atoms::{AtomStep, SWEEPS};
 use codes::CodeStep;
 use faer::{Mat, MatRef};
@@ -125,6 +126,29 @@ pub struct FddlModel {
     params: Fddl,
 }
 
+/// What an iteration takes from the one before.
+struct Iterate {
+    d: Mat<f64>,
+    atoms: Blocks,
+    z: Mat<f64>,
+    /// Iterations whose atoms had not settled.
+    unsettled: usize,
+}
+
+impl Iterate {
+    fn restore(state: State, train: &Dataset) -> Result<Self> {
+        let unsettled = state.value("unsettled")?;
+        let mut parts = state.into_parts(train.classes());
+        let d = parts.take_shaped("dictionary", train.n_features(), None)?;
+        let z = parts.take_shaped("codes", d.ncols(), train.n_samples())?;
+        let atoms = parts.take_blocks("atom_counts", d.ncols())?;
+        if d.ncols() == 0 {
+            return Err(Error::Data("the state has no atoms".into()));
+        }
+        Ok(Iterate { d, atoms, z, unsettled })
+    }
+}
+
 impl Fddl {
     /// A weight of magnitudes, against half the squares.
     fn halved(&self, weight: f64) -> f64 {
@@ -134,7 +158,7 @@ impl Fddl {
         }
     }
 
-    fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<(Mat<f64>, Blocks)> {
+    fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
         let (d, atoms) = match self.atoms_per_class {
             Some(count) => class_pca_mean(train, count, watch)?,
             // Atoms of one class that span all features rebuild every sample, and residuals say nothing.
@@ -143,7 +167,8 @@ impl Fddl {
         if d.ncols() == 0 {
             return Err(Error::Data("all training samples are zero".into()));
         }
-        Ok((d, atoms))
+        let z = Mat::zeros(d.ncols(), train.n_samples());
+        Ok(Iterate { d, atoms, z, unsettled: 0 })
     }
 
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
@@ -165,55 +190,14 @@ impl Fit for Fddl {
     const KEY: &'static str = "fddl";
     const DECISION: &'static [&'static str] = &["rule", "gamma", "w", "gamma1", "gamma2"];
     const READOUT: &'static [&'static str] = &["w"];
+    const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<FddlModel> {
-        let reduced = range::reduce(train)?;
-        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |r| mul(r.basis.as_ref(), d.as_ref()));
-        let (x, samples) = (data.x(), data.blocks());
-        let weights = (self.halved(self.lambda1), self.lambda2);
+        self.run(train, None, watch)
+    }
 
-        let (mut d, mut atoms) = self.start(data, watch)?;
-        let mut z = Mat::zeros(d.ncols(), x.ncols());
-        let mut codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
-        let mut unsettled = 0;
-        for iter in 1..=self.max_iter {
-            codes.solve(&mut z, self.code_iter, self.code_tol);
-            let mut before = d.clone();
-            let (dead, settled) = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
-            unsettled += usize::from(!settled);
-            if atoms::remove(&dead, &mut d, &mut z, &mut atoms) > 0 {
-                watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
-                before = Mat::zeros(d.nrows(), d.ncols());
-            }
-            codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
-            let terms = codes.terms(z.as_ref());
-            let change = relative_change(d.as_ref(), before.as_ref());
-            let snapshot = || -> Result<Box<dyn Classifier>> {
-                Ok(Box::new(self.model(
-                    train.classes(),
-                    lifted(&d),
-                    atoms.clone(),
-                    self.means(&codes, z.clone(), samples),
-                )))
-            };
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(terms.iter().map(|term| term.1).sum()),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&snapshot),
-            };
-            if watch.step(&step).is_break() || change <= self.tol {
-                break;
-            }
-        }
-        if unsettled > 0 {
-            watch.warn(&format!("FDDL: in {unsettled} iterations the atoms had not settled after {SWEEPS} sweeps"));
-        }
-        let means = self.means(&codes, z, samples);
-        Ok(self.model(train.classes(), lifted(&d), atoms, means))
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<FddlModel> {
+        self.run(train, Some(state), watch)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<FddlModel> {
@@ -233,6 +217,66 @@ impl Fit for Fddl {
 }
 
 impl Fddl {
+    /// Trains from the beginning or from a state.
+    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<FddlModel> {
+        let reduced = range::reduce(train)?;
+        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |r| mul(r.basis.as_ref(), d.as_ref()));
+        let (x, samples) = (data.x(), data.blocks());
+        let weights = (self.halved(self.lambda1), self.lambda2);
+
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let Iterate { mut d, mut atoms, mut z, mut unsettled } = match from {
+            None => self.start(data, watch)?,
+            Some(state) => Iterate::restore(state, data)?,
+        };
+        let mut codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
+        for iter in left {
+            codes.solve(&mut z, self.code_iter, self.code_tol);
+            let mut before = d.clone();
+            let (dead, settled) = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
+            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
+            if atoms::remove(&dead, &mut d, &mut z, &mut atoms) > 0 {
+                watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
+                before = Mat::zeros(d.nrows(), d.ncols());
+            }
+            codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
+            let terms = codes.terms(z.as_ref());
+            let change = relative_change(d.as_ref(), before.as_ref());
+            let snapshot = || -> Result<Box<dyn Classifier>> {
+                Ok(Box::new(self.model(
+                    train.classes(),
+                    lifted(&d),
+                    atoms.clone(),
+                    self.means(&codes, z.clone(), samples),
+                )))
+            };
+            let converged = change <= self.tol;
+            let state = || {
+                let state = State::after(iter, converged).with("dictionary", d.as_ref()).with("codes", z.as_ref());
+                state.with_blocks("atom_counts", &atoms).with_value("unsettled", unsettled)
+            };
+            let step = Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(terms.iter().map(|term| term.1).sum()),
+                terms: &terms,
+                change: Some(change),
+                model: Some(&snapshot),
+                last: converged || iter == self.max_iter,
+                state: Some(&state),
+            };
+            if watch.step(&step).is_break() || converged {
+                break;
+            }
+        }
+        if unsettled > 0 {
+            watch.warn(&format!("FDDL: in {unsettled} iterations the atoms had not settled after {SWEEPS} sweeps"));
+        }
+        let means = self.means(&codes, z, samples);
+        Ok(self.model(train.classes(), lifted(&d), atoms, means))
+    }
+
     /// Class means of the codes, which are first solved again if `refit` says so.
     fn means(&self, codes: &CodeStep<'_>, mut z: Mat<f64>, samples: &Blocks) -> Mat<f64> {
         if self.refit {

@@ -18,8 +18,9 @@ use crate::linalg::{concat_columns, gram};
 use crate::methods::sparse_linear::{SparseLinear, atom_counts, encode, ridge_readout, sample_atoms, sparsity};
 use crate::params::{Domain, params};
 use crate::range;
+use crate::state::{iterations_left, unless_resumed};
 use crate::update::ksvd::{AtomUpdate, Ksvd as Iteration, Signals};
-use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, Step};
+use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State, Step};
 
 params! {
     /// Parameters of K-SVD.
@@ -42,11 +43,28 @@ params! {
 impl Fit for Ksvd {
     type Model = SparseLinear;
     const KEY: &'static str = "ksvd";
+    const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        self.run(full, None, watch)
+    }
+
+    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        self.run(full, Some(state), watch)
+    }
+
+    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
+        SparseLinear::restore(parts, self.sparsity)
+    }
+}
+
+impl Ksvd {
+    /// Trains from the beginning or from a state.
+    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let reduced = range::reduce(full)?;
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let counts = atom_counts(train, self.atoms_per_class, watch);
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
         let targets = train.targets();
         let finish = |state: &Iteration<'_>| -> Result<SparseLinear> {
@@ -56,9 +74,18 @@ impl Fit for Ksvd {
             Ok(SparseLinear::lifted(full, reduced.as_ref(), d.to_owned(), weights, self.sparsity))
         };
 
-        let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
-        let mut state = Iteration::new(Signals::plain(train.x()), atoms, sparsity, self.update);
-        for iter in 1..=self.max_iter {
+        let signals = Signals::plain(train.x());
+        let mut state = match from {
+            None => {
+                let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
+                Iteration::new(signals, atoms, sparsity, self.update)
+            }
+            Some(state) => {
+                let mut parts = state.into_parts(train.classes());
+                Iteration::restore(signals, counts.total(), &mut parts, sparsity, self.update)?
+            }
+        };
+        for iter in left {
             let error = state.iterate()?.samples;
             let flow = watch.step(&Step {
                 iter,
@@ -67,15 +94,13 @@ impl Fit for Ksvd {
                 terms: &[("reconstruction", error)],
                 change: None,
                 model: Some(&|| Ok(Box::new(finish(&state)?) as Box<dyn Classifier>)),
+                last: iter == self.max_iter,
+                state: Some(&|| state.store(State::after(iter, false))),
             });
             if flow.is_break() {
                 break;
             }
         }
         finish(&state)
-    }
-
-    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
-        SparseLinear::restore(parts, self.sparsity)
     }
 }

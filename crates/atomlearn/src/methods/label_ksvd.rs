@@ -19,9 +19,11 @@
 use crate::linalg::{gram, normalize_columns};
 use crate::methods::sparse_linear::{Readout, SparseLinear, encode, ridge_readout};
 use crate::range::Reduced;
+use crate::state::iterations_left;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Labels, Signals};
-use crate::{Classifier, Dataset, Observer, Result, Step};
+use crate::{Classifier, Dataset, Observer, Result, State, Step};
 use faer::{Mat, MatRef};
+use std::ops::RangeInclusive;
 
 /// An atom whose part among the features is shorter lives in the labels only: it is set to zero and never used.
 const LABEL_ONLY: f64 = 1e-10;
@@ -51,18 +53,40 @@ impl LabelKsvd<'_> {
         self.reduced.map_or(self.full, |reduced| &reduced.train)
     }
 
+    /// Samples with labels below them.
+    fn signals(&self) -> Signals<'_> {
+        Signals { x: self.train().x(), labels: Some(Labels { targets: self.targets, weights: self.weights }) }
+    }
+
     /// `W0` by ridge regression on the codes of `D0`, then K-SVD on samples and labels.
     pub fn learn(&self, d0: MatRef<'_, f64>, z0: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let (train, m) = (self.train(), d0.nrows());
         let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
         let stacked = |i: usize, k: usize| if i < m { d0[(i, k)] } else { self.weights[i - m] * w0[(i - m, k)] };
         let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
-        let labels = Some(Labels { targets: self.targets, weights: self.weights });
-        let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, self.sparsity.0, self.update);
+        let mut state = Ksvd::new(self.signals(), atoms, self.sparsity.0, self.update);
         if self.max_iter == 0 {
             state.code();
         }
-        for iter in 1..=self.max_iter {
+        self.iterate(state, 1..=self.max_iter, watch)
+    }
+
+    /// The same from the state of an iteration, with so many atoms.
+    pub fn learn_on(&self, state: State, n_atoms: usize, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        let left = iterations_left(Some(&state), self.max_iter)?;
+        let mut parts = state.into_parts(self.full.classes());
+        let state = Ksvd::restore(self.signals(), n_atoms, &mut parts, self.sparsity.0, self.update)?;
+        self.iterate(state, left, watch)
+    }
+
+    fn iterate(
+        &self,
+        mut state: Ksvd<'_>,
+        left: RangeInclusive<usize>,
+        watch: &mut dyn Observer,
+    ) -> Result<SparseLinear> {
+        let m = self.train().n_features();
+        for iter in left {
             let errors = state.iterate()?;
             let flow = watch.step(&Step {
                 iter,
@@ -71,6 +95,8 @@ impl LabelKsvd<'_> {
                 terms: &[("reconstruction", errors.samples), ("labels", errors.labels)],
                 change: None,
                 model: Some(&|| Ok(Box::new(self.finish(&state)?) as Box<dyn Classifier>)),
+                last: iter == self.max_iter,
+                state: Some(&|| state.store(State::after(iter, false))),
             });
             if flow.is_break() {
                 break;

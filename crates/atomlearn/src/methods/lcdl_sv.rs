@@ -17,6 +17,7 @@
 //! docs/methods/lcdl-sv.md. The most important: all arithmetic runs in the subspace that dictionary and codes really
 //! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse.
 
+mod iterate;
 pub(crate) mod partitioned;
 mod refit;
 mod steps;
@@ -29,11 +30,13 @@ use crate::method::{best_class, sizes_row};
 use crate::observe::Trace;
 use crate::params::{AtomCount, Domain, params};
 use crate::score::RidgeResiduals;
+use crate::state::iterations_left;
 use crate::svm::{self, Svm};
 use crate::update::splitting::Kernel;
-use crate::update::subspace::{Samples, Subspace};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step, init, range};
+use crate::update::subspace::Samples;
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step, init, range};
 use faer::{Mat, MatRef, Scale};
+use iterate::Iterate;
 use serde::{Deserialize, Serialize};
 use steps::{Place, Renewed};
 
@@ -145,6 +148,7 @@ impl Fit for LcdlSv {
     const DECISION: &'static [&'static str] = &["eta1", "eta2", "rule"];
     const READOUT: &'static [&'static str] = &["eta2", "rule"];
     const ITERATION: &'static [&'static str] = &["lambda1", "lambda2"];
+    const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
         let (mut d, blocks) = match self.atoms_per_class {
@@ -159,6 +163,10 @@ impl Fit for LcdlSv {
             init::flip_signs(&mut d, seed);
         }
         self.learn_from(train, d, &blocks, watch)
+    }
+
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
+        self.run(train, Begin::After(state), watch)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LcdlSvModel> {
@@ -191,6 +199,14 @@ impl Fit for LcdlSv {
     }
 }
 
+/// Where training begins.
+enum Begin<'a> {
+    /// With atoms, grouped by class.
+    With(Mat<f64>, &'a Blocks),
+    /// After an iteration.
+    After(State),
+}
+
 impl LcdlSv {
     /// Trains from a given starting dictionary, atoms grouped by class.
     pub fn learn_from(
@@ -205,39 +221,55 @@ impl LcdlSv {
                 "every training sample is zero: there is nothing to learn a dictionary from".into(),
             ));
         }
+        self.run(train, Begin::With(start, blocks), watch)
+    }
+
+    fn run(&self, train: &Dataset, begin: Begin<'_>, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
         // With more features than samples, everything happens in the range of the samples.
         let reduced = range::reduce(train)?;
         let basis = reduced.as_ref().map(|reduced| reduced.basis.as_ref());
         let x = reduced.as_ref().map_or(train.x(), |reduced| reduced.train.x());
         let (targets, n_classes) = (train.targets(), train.n_classes());
-        let mut d = basis.map_or(start.clone(), |q| mul(q.transpose(), start.as_ref()));
-        let mut space = Subspace::new(d.as_ref(), x)?;
         let samples = Samples::new(x);
-        let mut svm = Svm::zero(d.ncols(), n_classes);
-        let mut scores = Mat::zeros(n_classes, x.ncols());
-        let mut ridge = self.laplacian_ridge;
+        let first = matches!(begin, Begin::With(..));
+        let (left, iterate) = match begin {
+            Begin::With(start, blocks) => {
+                let d = basis.map_or(start.clone(), |q| mul(q.transpose(), start.as_ref()));
+                (1..=self.max_iter, Iterate::start(d, blocks.clone(), x, n_classes, self.laplacian_ridge)?)
+            }
+            Begin::After(state) => {
+                (iterations_left(Some(&state), self.max_iter)?, Iterate::restore(state, train.classes(), x)?)
+            }
+        };
+        let Iterate { mut d, mut space, mut svm, mut scores, mut ridge, kernel, blocks, placed } = iterate;
         let mut memory = svm::Memory::default();
 
         let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
             let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
-            let model = self.model(train.classes().to_vec(), d, blocks, svm.clone())?;
+            let model = self.model(train.classes().to_vec(), d, &blocks, svm.clone())?;
             self.refit(model, train, accuracy(svm.with_bias(fitted.clone()).as_ref(), &targets), None, watch)
         };
-        let first =
+        let report =
             Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter) };
-        if watch.step(&first).is_break() || self.max_iter == 0 {
+        if (first && watch.step(&report).is_break()) || left.is_empty() {
             return finish(&d, &svm, &scores, watch);
         }
-        // Rescaled atoms have another kernel.
-        let kernel = if self.atom_norm == AtomNorm::None { Kernel::of(&space) } else { None };
-        let mut place = self.place(&d, &space, kernel.as_ref(), &mut ridge, watch)?;
-        for iter in 1..=self.max_iter {
+        let kernel = match kernel {
+            // Rescaled atoms have another kernel.
+            None if first && self.atom_norm == AtomNorm::None => Kernel::of(&space),
+            held => held,
+        };
+        // Warnings about a place that there was before the break were told then.
+        let told: &mut dyn Observer = if placed { &mut () } else { watch };
+        let mut place = self.place(&d, &space, kernel.as_ref(), &mut ridge, told)?;
+        for iter in left {
             let pull = self.pull(&space, &place.basis, &svm)?;
             let (codes, before) = self.codes(&place.basis, pull, &samples, &svm.bias, &scores, &targets);
 
             // Dictionary and classifiers follow from the codes, each on its own, and the place of the next codes follows
             // from the dictionary alone.
             let mut told = Trace::default();
+            let ridge_before = ridge;
             let dictionary = || -> Result<(Renewed, Option<Place>)> {
                 let renewed = self.renew(&samples, &place, &codes, &d, ridge, &mut told)?;
                 if iter == self.max_iter || renewed.change <= self.tol {
@@ -260,6 +292,10 @@ impl LcdlSv {
                     fit_svm(q, y, None)?
                 }
             };
+            if next.is_none() {
+                let (q, y) = renewed.recoded.as_ref().map_or((&place.basis.q, &codes.y), |(q, y)| (q, y));
+                (svm, scores) = self.settled(q, y, &targets, svm, scores, watch)?;
+            }
             (d, space) = (renewed.d, renewed.space);
 
             let terms = [
@@ -267,6 +303,13 @@ impl LcdlSv {
                 ("graph", renewed.graph_term),
                 ("support vector", self.support_vector_term(&svm, &scores, &targets)),
             ];
+            let converged = renewed.change <= self.tol;
+            let state = || {
+                let (kernel, placed) = (place.kernel_of(&space), next.is_some());
+                let state =
+                    State::after(iter, converged).with_value("ridge", ridge_before).with_value("placed", placed);
+                iterate::store(state, &d, &space, &svm, &scores, kernel, &blocks)
+            };
             let report = Step {
                 iter,
                 max_iter: self.max_iter,
@@ -274,15 +317,13 @@ impl LcdlSv {
                 terms: &terms,
                 change: Some(renewed.change),
                 model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))),
+                last: next.is_none(),
+                state: Some(&state),
             };
             let stopped = watch.step(&report).is_break();
             match next {
                 Some(next) if !stopped => place = next,
-                _ => {
-                    let (q, y) = renewed.recoded.as_ref().map_or((&place.basis.q, &codes.y), |(q, y)| (q, y));
-                    (svm, scores) = self.settled(q, y, &targets, svm, scores, watch)?;
-                    break;
-                }
+                _ => break,
             }
         }
         finish(&d, &svm, &scores, watch)

@@ -29,8 +29,9 @@ use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ksvd, sparsity};
 use crate::params::{Domain, params};
 use crate::range;
+use crate::state::unless_resumed;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
-use crate::{Dataset, Fit, Observer, Parts, Result};
+use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
 params! {
     /// Parameters of LC-KSVD1.
@@ -88,22 +89,21 @@ params! {
     }
 }
 
-/// LC-KSVD1 is LC-KSVD2 without `beta` and with a classifier fitted afterwards.
-fn learn(p: &LcKsvd2, fitted_joint: Option<bool>, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
+/// LC-KSVD1 is LC-KSVD2 without `beta` and with a classifier fitted afterwards. Trains from the beginning or from a state,
+/// which belongs to an iteration with labels.
+fn run(
+    p: &LcKsvd2,
+    fitted_joint: Option<bool>,
+    full: &Dataset,
+    from: Option<State>,
+    watch: &mut dyn Observer,
+) -> Result<SparseLinear> {
     let reduced = range::reduce(full)?;
     let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-    let counts = atom_counts(train, p.atoms_per_class, watch);
+    let counts = atom_counts(train, p.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
     let sparsity = sparsity(p.sparsity, full.n_features(), counts.total());
-    let d0 = class_ksvd(train, &counts, sparsity, p.init_iter, p.update, p.seed)?;
-    let mut coder = Ksvd::new(Signals::plain(train.x()), d0.clone(), sparsity, p.update);
-    for _ in 0..p.code_iter {
-        coder.iterate()?;
-    }
-    if p.code_iter == 0 {
-        coder.code();
-    }
     let weights: Vec<f64> = counts.sizes().map(|size| (p.alpha * size as f64 + p.beta).sqrt()).collect();
-    LabelKsvd {
+    let core = LabelKsvd {
         full,
         reduced: reduced.as_ref(),
         targets: &train.targets(),
@@ -114,16 +114,25 @@ fn learn(p: &LcKsvd2, fitted_joint: Option<bool>, full: &Dataset, watch: &mut dy
         ridge: p.ridge,
         readout: p.readout,
         fitted_joint,
+    };
+    if let Some(state) = from {
+        return core.learn_on(state, counts.total(), watch);
     }
-    .learn(d0.as_ref(), coder.codes().to_dense().as_ref(), watch)
+    let d0 = class_ksvd(train, &counts, sparsity, p.init_iter, p.update, p.seed)?;
+    let mut coder = Ksvd::new(Signals::plain(train.x()), d0.clone(), sparsity, p.update);
+    for _ in 0..p.code_iter {
+        coder.iterate()?;
+    }
+    if p.code_iter == 0 {
+        coder.code();
+    }
+    core.learn(d0.as_ref(), coder.codes().to_dense().as_ref(), watch)
 }
 
-impl Fit for LcKsvd1 {
-    type Model = SparseLinear;
-    const KEY: &'static str = "lcksvd1";
-
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        let same = LcKsvd2 {
+impl LcKsvd1 {
+    /// The parameters that both have.
+    fn common(&self) -> LcKsvd2 {
+        LcKsvd2 {
             alpha: self.alpha,
             beta: 0.0,
             atoms_per_class: self.atoms_per_class,
@@ -135,8 +144,21 @@ impl Fit for LcKsvd1 {
             readout: self.readout,
             update: self.update,
             seed: self.seed,
-        };
-        learn(&same, Some(self.rescale_codes), full, watch)
+        }
+    }
+}
+
+impl Fit for LcKsvd1 {
+    type Model = SparseLinear;
+    const KEY: &'static str = "lcksvd1";
+    const ITERATES: bool = true;
+
+    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        run(&self.common(), Some(self.rescale_codes), full, None, watch)
+    }
+
+    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        run(&self.common(), Some(self.rescale_codes), full, Some(state), watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {
@@ -147,9 +169,14 @@ impl Fit for LcKsvd1 {
 impl Fit for LcKsvd2 {
     type Model = SparseLinear;
     const KEY: &'static str = "lcksvd2";
+    const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        learn(self, None, full, watch)
+        run(self, None, full, None, watch)
+    }
+
+    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        run(self, None, full, Some(state), watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {

@@ -33,7 +33,8 @@ use crate::export::{Graph, Value};
 use crate::linalg::{frobenius, gram, inner, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
 use crate::params::{Domain, params};
 use crate::range;
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, Step};
+use crate::state::iterations_left;
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
 use faer::{Mat, MatRef, Scale};
 
 /// Safety factor of the step lengths.
@@ -118,7 +119,7 @@ struct Problem<'a> {
 
 /// What is learned. `seen` is `Omega X`; `Omega` itself is formed when needed.
 #[derive(Clone)]
-struct State {
+struct Iterate {
     z: Mat<f64>,
     seen: Mat<f64>,
     q: Mat<f64>,
@@ -136,23 +137,46 @@ struct Duals {
 impl Fit for Sadl {
     type Model = SadlModel;
     const KEY: &'static str = "sadl";
+    const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<SadlModel> {
+        self.run(train, None, watch)
+    }
+
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SadlModel> {
+        self.run(train, Some(state), watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<SadlModel> {
+        let analysis = parts.take("analysis")?;
+        let structure = parts.take_shaped("structure", None, analysis.ncols())?;
+        let classifier = parts.take_shaped("classifier", parts.classes.len(), structure.nrows())?;
+        Ok(SadlModel::new(parts.classes, analysis, structure, classifier))
+    }
+}
+
+impl Sadl {
+    /// Trains from the beginning or from a state.
+    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SadlModel> {
         let reduced = range::reduce(train)?;
         let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
         let problem = self.problem(seen)?;
         let (omega, start) = self.start(train, &problem, reduced.as_ref());
-        let finish = |state: &State| -> SadlModel {
+        let finish = |state: &Iterate| -> SadlModel {
             let rows = self.analysis(&problem, &state.z).unwrap_or_else(|| omega.clone());
             let rows = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_rows(rows.as_ref()));
             let (q, w) = (state.q.clone(), state.w.clone());
             SadlModel::new(train.classes().to_vec(), rows.transpose().to_owned(), q, w)
         };
 
-        let mut state = start.clone();
-        let mut duals = Duals::new(&problem, SAFETY);
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let (mut state, mut duals) = (start.clone(), Duals::new(&problem, SAFETY));
         let (mut best, mut held) = (f64::INFINITY, f64::INFINITY);
-        for iter in 1..=self.max_iter {
+        if let Some(from) = from {
+            (best, held) = (from.value_or_infinite("best")?, from.value_or_infinite("held")?);
+            (state, duals) = self.restore_iterate(from, &problem, (&start, &duals))?;
+        }
+        for iter in left {
             let misfit = match self.solver {
                 Solver::LinearizedAdmm => Some(self.admm_step(&problem, &mut state, &mut duals)),
                 Solver::BlockDescent => self.descent_step(&problem, &mut state).map(|()| None)?,
@@ -172,6 +196,11 @@ impl Fit for Sadl {
                 return Err(diverges());
             }
             let change = misfit.unwrap_or_else(|| relative_decrease(held, objective));
+            let converged = change < self.tol;
+            let store = || {
+                let stored = State::after(iter, converged).with_value("best", best.min(change));
+                duals.store(state.store(stored.with_value("held", objective)))
+            };
             let step = Step {
                 iter,
                 max_iter: self.max_iter,
@@ -179,20 +208,15 @@ impl Fit for Sadl {
                 terms: &terms,
                 change: Some(change).filter(|change| change.is_finite()),
                 model: Some(&|| Ok(Box::new(finish(&state)))),
+                last: converged || iter == self.max_iter,
+                state: Some(&store),
             };
-            if watch.step(&step).is_break() || change < self.tol {
+            if watch.step(&step).is_break() || converged {
                 break;
             }
             (best, held) = (best.min(change), objective);
         }
         Ok(finish(&state))
-    }
-
-    fn restore(&self, mut parts: Parts) -> Result<SadlModel> {
-        let analysis = parts.take("analysis")?;
-        let structure = parts.take_shaped("structure", None, analysis.ncols())?;
-        let classifier = parts.take_shaped("classifier", parts.classes.len(), structure.nrows())?;
-        Ok(SadlModel::new(parts.classes, analysis, structure, classifier))
     }
 }
 
@@ -232,11 +256,11 @@ impl Sadl {
     }
 
     /// The draws, and `Z = Omega X`.
-    fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, State) {
+    fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, Iterate) {
         let (omega, q, w) = self.draws(train.n_features(), train.n_samples(), train.n_classes());
         let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(omega.as_ref()));
         let z = mul(omega.as_ref(), problem.x);
-        let state = State { seen: z.clone(), z, q, w };
+        let state = Iterate { seen: z.clone(), z, q, w };
         (omega, state)
     }
 
@@ -259,7 +283,7 @@ impl Sadl {
     }
 
     /// One sweep of the linearised ADMM; returns the relative misfit of the constraints.
-    fn admm_step(&self, problem: &Problem<'_>, state: &mut State, duals: &mut Duals) -> f64 {
+    fn admm_step(&self, problem: &Problem<'_>, state: &mut Iterate, duals: &mut Duals) -> f64 {
         let (mu, safety) = (duals.penalty, duals.safety);
         // Z: proximal step on 1/(2 mu) |Z - Omega X|^2 + 1/2 |E1|^2 + 1/2 |E2|^2.
         let wq = mul(state.w.as_ref(), state.q.as_ref());
@@ -288,7 +312,7 @@ impl Sadl {
     }
 
     /// The terms of `J`.
-    fn terms(&self, problem: &Problem<'_>, state: &State) -> [(&'static str, f64); 5] {
+    fn terms(&self, problem: &Problem<'_>, state: &Iterate) -> [(&'static str, f64); 5] {
         let structured = mul(state.q.as_ref(), state.z.as_ref());
         let labelled = mul(state.w.as_ref(), structured.as_ref());
         let norms = state.q.squared_norm_l2() + state.w.squared_norm_l2();
@@ -318,7 +342,42 @@ impl Sadl {
     }
 }
 
+impl Iterate {
+    /// `seen` follows from `z`.
+    fn store(&self, state: State) -> State {
+        state.with("codes", self.z.as_ref()).with("structure", self.q.as_ref()).with("classifier", self.w.as_ref())
+    }
+}
+
+impl Sadl {
+    /// The iterate and the duals of a state; they have the shapes of those of the start.
+    fn restore_iterate(
+        &self,
+        state: State,
+        problem: &Problem<'_>,
+        (start, duals): (&Iterate, &Duals),
+    ) -> Result<(Iterate, Duals)> {
+        let (penalty, safety) = (state.value("penalty")?, state.value("safety")?);
+        let mut parts = state.into_parts(&[]);
+        let mut like = |name: &str, like: &Mat<f64>| parts.take_shaped(name, like.nrows(), like.ncols());
+        let z = like("codes", &start.z)?;
+        let (q, w) = (like("structure", &start.q)?, like("classifier", &start.w)?);
+        let [structure, labels] = &duals.slack;
+        let slack = [like("structure_slack", structure)?, like("label_slack", labels)?];
+        let multiplier = [like("structure_multiplier", structure)?, like("label_multiplier", labels)?];
+        Ok((Iterate { seen: self.analysed(problem, &z), z, q, w }, Duals { slack, multiplier, penalty, safety }))
+    }
+}
+
 impl Duals {
+    fn store(&self, state: State) -> State {
+        let state = state.with_value("penalty", self.penalty).with_value("safety", self.safety);
+        let state = state.with("structure_slack", self.slack[0].as_ref());
+        let state = state.with("label_slack", self.slack[1].as_ref());
+        let state = state.with("structure_multiplier", self.multiplier[0].as_ref());
+        state.with("label_multiplier", self.multiplier[1].as_ref())
+    }
+
     fn new(problem: &Problem<'_>, safety: f64) -> Self {
         let zeros =
             || [&problem.structure, &problem.labels].map(|goal: &Mat<f64>| Mat::zeros(goal.nrows(), goal.ncols()));
@@ -326,7 +385,7 @@ impl Duals {
     }
 
     /// `E1 = Y1 / mu + H - slack1 - Q Z`, `E2 = Y2 / mu + L - slack2 - W Q Z`.
-    fn errors(&self, problem: &Problem<'_>, state: &State) -> [Mat<f64>; 2] {
+    fn errors(&self, problem: &Problem<'_>, state: &Iterate) -> [Mat<f64>; 2] {
         self.errors_of(problem, &mul(state.q.as_ref(), state.z.as_ref()), &state.w)
     }
 

@@ -28,9 +28,10 @@ use crate::init::class_pca_mean_of;
 use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, params};
 use crate::range::{self, Reduced};
+use crate::state::iterations_left;
 use crate::svm::{self, Svm};
 use crate::update::lagrange_dual;
-use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, Step};
+use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State, Step};
 use faer::{Mat, MatRef};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
@@ -68,7 +69,35 @@ pub struct SvgdlModel {
     folded: Svm,
 }
 
+/// What an iteration takes from the one before; multipliers there are after the first.
+struct Iterate {
+    d: Mat<f64>,
+    z: Mat<f64>,
+    svm: Svm,
+    multipliers: Option<Vec<f64>>,
+}
+
+impl Iterate {
+    fn restore(state: State, train: &Dataset) -> Result<Self> {
+        let mut parts = state.into_parts(train.classes());
+        let d = parts.take_shaped("dictionary", train.n_features(), None)?;
+        let z = parts.take_shaped("codes", d.ncols(), train.n_samples())?;
+        let (svm, multipliers) = (parts.take_svm(Some(d.ncols()))?, parts.take_row("multipliers", d.ncols())?);
+        Ok(Iterate { d, z, svm, multipliers: Some(multipliers) })
+    }
+}
+
 impl Svgdl {
+    /// Class-wise PCA + mean atoms and `U = 0`.
+    fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
+        let usual = |samples: usize| self.atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
+        let wanted: Vec<usize> = train.blocks().sizes().map(usual).collect();
+        let (d, _) = class_pca_mean_of(train, &wanted, watch)?;
+        let z = Mat::zeros(d.ncols(), train.n_samples());
+        let svm = Svm::zero(d.ncols(), train.n_classes());
+        Ok(Iterate { d, z, svm, multipliers: None })
+    }
+
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(dictionary.as_ref(), self.lambda1, "SVGDL coder")?;
         let bias = svm.bias_row();
@@ -126,19 +155,36 @@ impl Svgdl {
 impl Fit for Svgdl {
     type Model = SvgdlModel;
     const KEY: &'static str = "svgdl";
+    const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SvgdlModel> {
+        self.run(full, None, watch)
+    }
+
+    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SvgdlModel> {
+        self.run(full, Some(state), watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<SvgdlModel> {
+        let dictionary = parts.take("dictionary")?;
+        let svm = parts.take_svm(Some(dictionary.ncols()))?;
+        self.model(parts.classes, dictionary, svm)
+    }
+}
+
+impl Svgdl {
+    /// Trains from the beginning or from a state.
+    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SvgdlModel> {
         let reduced = range::reduce(full)?;
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
         let (targets, energy) = (train.targets(), frobenius(train.x()).powi(2));
 
-        let usual = |samples: usize| self.atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
-        let wanted: Vec<usize> = train.blocks().sizes().map(usual).collect();
-        let (mut d, _) = class_pca_mean_of(train, &wanted, watch)?;
-        let mut z = Mat::zeros(d.ncols(), train.n_samples());
-        let mut svm = Svm::zero(d.ncols(), train.n_classes());
-        let mut multipliers: Option<Vec<f64>> = None;
-        for iter in 1..=self.max_iter {
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let Iterate { mut d, mut z, mut svm, mut multipliers } = match from {
+            None => self.start(train, watch)?,
+            Some(state) => Iterate::restore(state, train)?,
+        };
+        for iter in left {
             z = self.codes(train, d.as_ref(), &svm, z.as_ref())?;
             let (e, f) = (mul(train.x(), z.transpose()), outer_gram(z.as_ref()));
             let step = lagrange_dual::minimize(e.as_ref(), f.as_ref(), d.as_ref(), multipliers.as_deref(), watch)?;
@@ -149,6 +195,11 @@ impl Fit for Svgdl {
             let fit = (energy + step.value).max(0.0);
             let terms = self.terms(fit, z.as_ref(), &svm, &targets);
             let model = || Ok(Box::new(self.lifted(full, reduced.as_ref(), &d, &svm)?) as Box<dyn Classifier>);
+            let converged = change <= self.tol;
+            let state = || {
+                let state = State::after(iter, converged).with("dictionary", d.as_ref()).with("codes", z.as_ref());
+                state.with_svm(&svm).with_row("multipliers", multipliers.as_deref().unwrap_or_default())
+            };
             let flow = watch.step(&Step {
                 iter,
                 max_iter: self.max_iter,
@@ -156,19 +207,15 @@ impl Fit for Svgdl {
                 terms: &terms,
                 change: Some(change),
                 model: Some(&model),
+                last: converged || iter == self.max_iter,
+                state: Some(&state),
             });
-            if flow.is_break() || change <= self.tol {
+            if flow.is_break() || converged {
                 break;
             }
         }
         let svm = svm::settle(z.as_ref(), &targets, svm, 1.0 / self.theta, watch)?;
         self.lifted(full, reduced.as_ref(), &d, &svm)
-    }
-
-    fn restore(&self, mut parts: Parts) -> Result<SvgdlModel> {
-        let dictionary = parts.take("dictionary")?;
-        let svm = parts.take_svm(Some(dictionary.ncols()))?;
-        self.model(parts.classes, dictionary, svm)
     }
 }
 

@@ -19,10 +19,10 @@
 //! Before the next iteration, an atom that is hardly used or nearly equal to another becomes the worst represented
 //! signal; so never after the last one, whose codes would no longer belong to the atoms.
 
-use crate::Result;
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
 use crate::linalg::{add_columns, column, gram, mul, normalize_columns, outer_gram, sym_eig, vectorised};
+use crate::{Parts, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -145,6 +145,25 @@ impl<'a> Ksvd<'a> {
         normalize_columns(atoms.as_mut());
         let (gram, codes) = (gram(atoms.as_ref()), SparseCodes::new(atoms.ncols()));
         Ksvd { signals, sparsity, update, atoms, gram, codes, energies: Vec::new() }
+    }
+
+    /// Puts into a state what the next iteration needs; [`Ksvd::restore`] takes it out.
+    pub(crate) fn store(&self, state: State) -> State {
+        self.codes.store(state.with("atoms", self.atoms.as_ref()).with_row("energies", &self.energies))
+    }
+
+    /// Goes on with `n_atoms` atoms after an iteration.
+    pub(crate) fn restore(
+        signals: Signals<'a>,
+        n_atoms: usize,
+        parts: &mut Parts,
+        sparsity: usize,
+        update: AtomUpdate,
+    ) -> Result<Self> {
+        let atoms = parts.take_shaped("atoms", signals.dim(), n_atoms)?;
+        let energies = parts.take_row("energies", signals.x.ncols())?;
+        let codes = SparseCodes::restore(parts, n_atoms, signals.x.ncols())?;
+        Ok(Ksvd { signals, sparsity, update, gram: gram(atoms.as_ref()), atoms, codes, energies })
     }
 
     /// The atoms, of unit norm over all their rows.

@@ -49,6 +49,16 @@ impl Kernel {
         few.then(|| Kernel { basis: FullQr::new(space.q.as_ref()).rest(), both: None })
     }
 
+    /// The kernel with this orthonormal basis.
+    pub fn from_basis(basis: Mat<f64>) -> Self {
+        Kernel { basis, both: None }
+    }
+
+    /// Its orthonormal basis, atoms x few.
+    pub fn basis(&self) -> MatRef<'_, f64> {
+        self.basis.as_ref()
+    }
+
     /// True if it is the kernel of dictionaries of this row space, which may have lost directions.
     pub fn completes(&self, space: &Subspace) -> bool {
         let (n_atoms, rank) = space.q.shape();

@@ -197,11 +197,10 @@ impl CadlRounds {
         // Stopping is up to whoever calls the partitions.
         let _ = watch.step(&Step {
             iter: self.iter,
-            max_iter: self.params.max_iter,
             objective: Some(objective),
             terms: &terms,
             change: Some(change),
-            model: None,
+            ..Step::start(self.params.max_iter)
         });
         if self.iter < self.params.max_iter && change > self.params.tol {
             self.begin_iteration(moments)?;

@@ -12,9 +12,9 @@ fn start(train: &Dataset, per_class: usize) -> (Blocks, Mat<f64>) {
 }
 
 /// Some iterations from a given start; `check` sees the state after every sub-step.
-fn descend(cadl: &Cadl, train: &Dataset, atoms: &Blocks, start: Mat<f64>, mut check: impl FnMut(&State)) -> State {
+fn descend(cadl: &Cadl, train: &Dataset, atoms: &Blocks, start: Mat<f64>, mut check: impl FnMut(&Iterate)) -> Iterate {
     let maps = cadl.maps(train, &mut ()).unwrap();
-    let mut state = State::new(train, start);
+    let mut state = Iterate::new(train, start);
     let mut draws = ClassDraws::new(0, train.n_classes(), train.n_features(), None);
     for _ in 0..cadl.max_iter {
         state.codes = cadl.codes(train, &state);
@@ -28,12 +28,12 @@ fn descend(cadl: &Cadl, train: &Dataset, atoms: &Blocks, start: Mat<f64>, mut ch
     state
 }
 
-fn objective(cadl: &Cadl, train: &Dataset, atoms: &Blocks, state: &State) -> f64 {
+fn objective(cadl: &Cadl, train: &Dataset, atoms: &Blocks, state: &Iterate) -> f64 {
     cadl.terms(train, atoms, state).iter().map(|term| term.1).sum()
 }
 
 /// The objective as printed in the module documentation.
-fn objective_by_definition(cadl: &Cadl, train: &Dataset, atoms: &Blocks, state: &State) -> f64 {
+fn objective_by_definition(cadl: &Cadl, train: &Dataset, atoms: &Blocks, state: &Iterate) -> f64 {
     let omega = state.analysis.transpose();
     let targets = train.targets();
     let mut value = (&state.codes - mul(omega, train.x())).squared_norm_l2();
@@ -130,10 +130,10 @@ fn without_margins_codes_are_responses_and_scale_does_not_matter() {
     });
     let maps = cadl.maps(&train, &mut ()).unwrap();
     let mut draws = ClassDraws::new(0, 3, 8, None);
-    let mut once = State::new(&train, first.clone());
+    let mut once = Iterate::new(&train, first.clone());
     let z = once.codes.clone();
     assert_eq!(cadl.update_dictionary(&train, &maps, &atoms, &mut once, &mut draws), 0);
-    let mut scaled = State::new(&train, first);
+    let mut scaled = Iterate::new(&train, first);
     scaled.codes *= Scale(17.0);
     cadl.update_dictionary(&train, &maps, &atoms, &mut scaled, &mut draws);
     assert!((&once.analysis - scaled.analysis).norm_max() < 1e-12);

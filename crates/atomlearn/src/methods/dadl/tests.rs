@@ -4,7 +4,7 @@ use crate::synth;
 use std::collections::HashMap;
 
 /// `J` by its definition, with the loss and not its weights.
-fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbours, state: &State) -> f64 {
+fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbours, state: &Iterate) -> f64 {
     let e = |squared: f64| 1.0 - (-squared / (dadl.sigma * dadl.sigma)).exp();
     let v = mul(state.omega.as_ref(), train.x());
     let fit: f64 = column_distances(&state.z, &v).map(e).sum();
@@ -26,7 +26,7 @@ fn no_half_step_raises_the_objective_and_codes_stay_sparse() {
     let targets = Targets::new(4, 9);
     let wanted = wanted_codes(&train, &targets);
     let graph = Neighbours::new(&train, 5, dadl.sigma);
-    let mut state = State::new(&wanted, graph.edges.len(), &train);
+    let mut state = Iterate::new(&wanted, graph.edges.len(), &train);
     let mut held = f64::INFINITY;
     for _ in 0..6 {
         let map = dadl.dictionary_map(&train, &graph, &state).unwrap();
@@ -54,7 +54,7 @@ fn the_dictionary_solves_its_normal_equations() {
     let dadl = Dadl::default();
     let wanted = wanted_codes(&train, &Targets::new(3, 6));
     let graph = Neighbours::new(&train, 4, dadl.sigma);
-    let mut state = State::new(&wanted, graph.edges.len(), &train);
+    let mut state = Iterate::new(&wanted, graph.edges.len(), &train);
     state.p = (0..24).map(|i| 0.3 + 0.02 * i as f64).collect();
     let map = dadl.dictionary_map(&train, &graph, &state).unwrap();
     let omega = mul(wanted.as_ref(), map.as_ref());

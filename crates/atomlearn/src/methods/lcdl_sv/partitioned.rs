@@ -206,11 +206,10 @@ impl LcdlRounds {
             watch,
             &Step {
                 iter: self.iter,
-                max_iter: self.params.max_iter,
                 objective: Some(residual + graph + support),
                 terms: &terms,
                 change: Some(change),
-                model: None,
+                ..Step::start(self.params.max_iter)
             },
         );
         if self.iter < self.params.max_iter && change > self.params.tol {

@@ -1,6 +1,6 @@
 //! The monotone reference solver: block descent on the objective.
 
-use super::{Problem, Sadl, State};
+use super::{Iterate, Problem, Sadl};
 use crate::Result;
 use crate::coding::threshold::soft;
 use crate::linalg::{Spd, gram, mul, mul_add, outer_gram, sym_eig, top_eigenvalue};
@@ -11,7 +11,7 @@ pub(super) const CODE_STEPS: usize = 5;
 
 impl Sadl {
     /// One sweep of block descent: `Q`, `W` exactly, some proximal steps in `Z`, `Omega` exactly.
-    pub(super) fn descent_step(&self, problem: &Problem<'_>, state: &mut State) -> Result<()> {
+    pub(super) fn descent_step(&self, problem: &Problem<'_>, state: &mut Iterate) -> Result<()> {
         self.descend_structure(problem, state)?;
         self.descend_classifier(problem, state)?;
         self.descend_codes(problem, state);
@@ -20,7 +20,7 @@ impl Sadl {
     }
 
     /// `(rho I + rho W^T W) Q Z Z^T + delta Q = rho (H + W^T L) Z^T`, diagonalised on both sides.
-    pub(super) fn descend_structure(&self, problem: &Problem<'_>, state: &mut State) -> Result<()> {
+    pub(super) fn descend_structure(&self, problem: &Problem<'_>, state: &mut Iterate) -> Result<()> {
         let mut goal = problem.structure.clone();
         mul_add(goal.as_mut(), 1.0, state.w.transpose(), problem.labels.as_ref());
         let goal = mul(goal.as_ref(), state.z.transpose());
@@ -43,7 +43,7 @@ impl Sadl {
     }
 
     /// `W = L (Q Z)^T (Q Z (Q Z)^T + delta / rho I)^-1`.
-    pub(super) fn descend_classifier(&self, problem: &Problem<'_>, state: &mut State) -> Result<()> {
+    pub(super) fn descend_classifier(&self, problem: &Problem<'_>, state: &mut Iterate) -> Result<()> {
         let structured = mul(state.q.as_ref(), state.z.as_ref());
         let right = mul(structured.as_ref(), problem.labels.transpose());
         state.w = self.best_classifier(outer_gram(structured.as_ref()), &right)?;
@@ -57,7 +57,7 @@ impl Sadl {
     }
 
     /// Proximal gradient on `J` in `Z`.
-    pub(super) fn descend_codes(&self, problem: &Problem<'_>, state: &mut State) {
+    pub(super) fn descend_codes(&self, problem: &Problem<'_>, state: &mut Iterate) {
         let wq = mul(state.w.as_ref(), state.q.as_ref());
         let curvature = curvature(&state.q, &state.w, self.rho);
         let length = 1.0 + top_eigenvalue(curvature.as_ref());

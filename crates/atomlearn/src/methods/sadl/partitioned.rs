@@ -266,11 +266,10 @@ impl Rounds for SadlRounds {
         // Stopping is up to whoever calls the partitions.
         let _ = watch.step(&Step {
             iter: self.iter,
-            max_iter: self.params.max_iter,
             objective: Some(objective),
             terms: &terms,
             change: Some(change).filter(|change| change.is_finite()),
-            model: None,
+            ..Step::start(self.params.max_iter)
         });
         if self.iter == self.params.max_iter || change < self.params.tol {
             return Ok(Some(self.parts()));

@@ -3,13 +3,13 @@ use crate::methods::ridge::Ridge;
 use crate::observe::Trace;
 use crate::synth;
 
-fn problem_and_start<'a>(sadl: &Sadl, train: &'a Dataset) -> (Problem<'a>, State) {
+fn problem_and_start<'a>(sadl: &Sadl, train: &'a Dataset) -> (Problem<'a>, Iterate) {
     let problem = sadl.problem(train).unwrap();
     let state = sadl.start(train, &problem, None).1;
     (problem, state)
 }
 
-fn objective(sadl: &Sadl, problem: &Problem<'_>, state: &State) -> f64 {
+fn objective(sadl: &Sadl, problem: &Problem<'_>, state: &Iterate) -> f64 {
     sadl.terms(problem, state).iter().map(|term| term.1).sum()
 }
 
@@ -20,7 +20,7 @@ fn block_descent_never_rises() {
     let (problem, mut state) = problem_and_start(&sadl, &train);
     state.seen = sadl.analysed(&problem, &state.z);
     let mut held = objective(&sadl, &problem, &state);
-    let mut falls = |state: &State| {
+    let mut falls = |state: &Iterate| {
         let now = objective(&sadl, &problem, state);
         assert!(now <= held * (1.0 + 1e-9), "{held} -> {now}");
         held = now;

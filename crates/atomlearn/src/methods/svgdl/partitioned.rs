@@ -119,11 +119,10 @@ impl Rounds for SvgdlRounds {
         // Stopping is up to whoever calls the partitions.
         let _ = watch.step(&Step {
             iter: self.iter,
-            max_iter: self.params.max_iter,
             objective: Some(terms.iter().map(|(_, value)| value).sum()),
             terms: &terms,
             change: Some(change),
-            model: None,
+            ..Step::start(self.params.max_iter)
         });
         if self.iter == self.params.max_iter || change <= self.params.tol {
             let mut parts = svm_parts(&self.svm);

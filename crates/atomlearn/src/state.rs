@@ -1,0 +1,152 @@
+//! What a training loop carries from one iteration to the next, so that it can be stopped and go on to the same bits.
+//!
+//! A method puts into its [`State`] whatever the next iteration reads and what cannot be computed again from the data to the
+//! same bits: dictionary, codes, classifiers, positions of random generators. What follows from the data alone is computed
+//! again on resuming. A state may come out of a hostile file, so that methods check every shape.
+
+use crate::method::sizes_row;
+use crate::registry::Values;
+use crate::svm::Svm;
+use crate::{Blocks, Error, Observer, Parts, Result};
+use faer::{Mat, MatRef};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// The end of an iteration: named matrices, and small values beside them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    iter: usize,
+    converged: bool,
+    values: Values,
+    matrices: BTreeMap<String, Mat<f64>>,
+}
+
+impl State {
+    /// After iteration `iter`; `converged` if none would follow however many are allowed.
+    pub fn after(iter: usize, converged: bool) -> Self {
+        State { iter, converged, values: Values::new(), matrices: BTreeMap::new() }
+    }
+
+    /// A state from what [`State::values`] and [`State::matrices`] gave.
+    pub fn from_parts(iter: usize, converged: bool, values: Values, matrices: BTreeMap<String, Mat<f64>>) -> Self {
+        State { iter, converged, values, matrices }
+    }
+
+    /// Iterations done.
+    pub fn iter(&self) -> usize {
+        self.iter
+    }
+
+    /// True if training ended by itself, not for want of iterations.
+    pub fn converged(&self) -> bool {
+        self.converged
+    }
+
+    /// The small values by name.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The matrices by name.
+    pub fn matrices(&self) -> &BTreeMap<String, Mat<f64>> {
+        &self.matrices
+    }
+
+    /// Adds a matrix.
+    pub(crate) fn with(mut self, name: impl Into<String>, matrix: MatRef<'_, f64>) -> Self {
+        self.matrices.insert(name.into(), matrix.to_owned());
+        self
+    }
+
+    /// Adds a row of numbers.
+    pub(crate) fn with_row(self, name: &str, row: &[f64]) -> Self {
+        self.with(name, MatRef::from_row_major_slice(row, 1, row.len()))
+    }
+
+    /// Adds classifiers; [`Parts::take_svm`] takes them out.
+    pub(crate) fn with_svm(self, svm: &Svm) -> Self {
+        self.with("svm_weights", svm.weights.as_ref()).with("svm_bias", svm.bias_row().as_ref())
+    }
+
+    /// Adds block sizes; [`Parts::take_blocks`] takes them out.
+    pub(crate) fn with_blocks(self, name: &str, blocks: &Blocks) -> Self {
+        self.with(name, sizes_row(blocks).as_ref())
+    }
+
+    /// Adds a small value. Everything stored here is plain data, which always has a JSON form; JSON has no infinity, so that
+    /// numbers that may be infinite become `None`.
+    pub(crate) fn with_value(mut self, name: &str, value: impl Serialize) -> Self {
+        self.values.insert(name.into(), serde_json::to_value(value).unwrap_or(Value::Null));
+        self
+    }
+
+    /// A small value.
+    pub(crate) fn value<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let value = self.values.get(name).cloned().unwrap_or(Value::Null);
+        serde_json::from_value(value).map_err(|e| Error::Data(format!("the state has no valid `{name}`: {e}")))
+    }
+
+    /// A number that is infinite where none was stored.
+    pub(crate) fn value_or_infinite(&self, name: &str) -> Result<f64> {
+        Ok(self.value::<Option<f64>>(name)?.unwrap_or(f64::INFINITY))
+    }
+
+    /// The matrices on their way out.
+    pub(crate) fn into_parts(self, classes: &[String]) -> Parts {
+        Parts::of("state", classes.to_vec(), self.matrices.into_iter().collect())
+    }
+}
+
+/// The iterations that are still to be done, counted from 1.
+pub(crate) fn iterations_left(from: Option<&State>, max_iter: usize) -> Result<RangeInclusive<usize>> {
+    let Some(state) = from else { return Ok(1..=max_iter) };
+    if state.iter > max_iter {
+        return Err(Error::param(
+            "max_iter",
+            max_iter,
+            format!("fewer than the {} iterations that are done already", state.iter),
+        ));
+    }
+    let none_left = state.converged || state.iter == max_iter;
+    Ok(if none_left { RangeInclusive::new(1, 0) } else { state.iter + 1..=max_iter })
+}
+
+/// The observer for what is computed again on resuming: it was told everything the first time.
+pub(crate) fn unless_resumed<'a>(
+    from: Option<&State>,
+    watch: &'a mut dyn Observer,
+    silent: &'a mut (),
+) -> &'a mut dyn Observer {
+    if from.is_some() { silent } else { watch }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iterations_go_on_where_they_stopped() {
+        let left = |iter: usize, converged: bool, max_iter: usize| {
+            iterations_left(Some(&State::after(iter, converged)), max_iter).map(|left| left.collect::<Vec<_>>())
+        };
+        assert_eq!(iterations_left(None, 3).unwrap().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(left(2, false, 4).unwrap(), [3, 4]);
+        assert_eq!((left(4, false, 4).unwrap(), left(2, true, 4).unwrap()), (vec![], vec![]));
+        assert!(left(usize::MAX, false, usize::MAX).unwrap().is_empty());
+        assert!(left(5, false, 4).unwrap_err().to_string().contains("5 iterations"));
+    }
+
+    #[test]
+    fn values_come_back_and_infinity_is_none() {
+        let state = State::after(1, false).with_value("count", 3).with_value("held", Some(f64::INFINITY));
+        assert_eq!(state.value::<usize>("count").unwrap(), 3);
+        assert_eq!(state.value_or_infinite("held").unwrap(), f64::INFINITY);
+        assert!(state.value::<usize>("nothing").unwrap_err().to_string().contains("`nothing`"));
+        let mut parts = state.with_row("row", &[1.0, -0.0]).into_parts(&[]);
+        assert_eq!(parts.take_shaped("row", 1, 2).unwrap(), faer::mat![[1.0, -0.0]]);
+        assert!(parts.take("row").unwrap_err().to_string().contains("the state has no part `row`"));
+    }
+}
