@@ -20,3 +20,15 @@ pub fn file(path: &str) -> Option<(&'static str, Reply)> {
     let (path, kind, content) = FILES.iter().find(|(held, ..)| *held == path)?;
     Some((path, reply::bytes(StatusCode::OK, kind, *content)))
 }
+
+#[cfg(test)]
+mod tests {
+    use atomlearn::io::pictures::GREY_WEIGHTS;
+
+    #[test]
+    fn the_page_makes_colours_grey_as_the_library_does() {
+        let [red, green, blue] = GREY_WEIGHTS;
+        let formula = format!("grey = (r, g, b) => ({red} * r + {green} * g + {blue} * b + 32768) >> 16;");
+        assert!(include_str!("../page/input.js").contains(&formula), "input.js has another formula than {formula}");
+    }
+}

@@ -43,10 +43,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
         }
         if let Some(column) = roles.label {
             let label = record[column].trim();
-            if label.is_empty() || label.eq_ignore_ascii_case("nan") {
-                return Err(labels::missing_label(path, n));
-            }
-            labels.push(labels::tidy(label));
+            labels.push(label.to_string());
         }
         if let Some(column) = roles.split {
             let cell = record[column].trim();
@@ -72,7 +69,8 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
     let x = Mat::from_fn(d, n, |feature, sample| values[sample * d + feature]);
     let labels = match &options.labels {
         Some(file) => Some(matching(labels::read_file(file)?, file, n)?),
-        None => roles.label.map(|_| labels),
+        None if roles.label.is_none() => None,
+        None => Some(labels::from_text(path, labels.iter().map(String::as_str))?.text),
     };
     Ok(RawData { x, labels, is_train: roles.split.map(|_| split), image_shape: None, names: roles.name.map(|_| names) })
 }
