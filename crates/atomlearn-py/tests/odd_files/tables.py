@@ -110,7 +110,9 @@ def tables(family: Family) -> None:
     save("float-labels", relabelled(Y.astype(float)))
     save("half-labels", relabelled(Y / 2))
     save("labels-in-many-forms", relabelled(["1", "+1", "1.0", "1e0", "2", "2.", "+2.00", "20e-1", "3", "3", "3", "3"]))
-    save("numbers-among-words", relabelled(["1", "1.0", "+1", "1e0", *WORDS[4:]]))
+    # A number keeps its name among words, where pandas has texts.
+    among = ["1", "1.0", "+1", "1e0", *WORDS[4:]]
+    save("numbers-among-words", relabelled(among), labels=["1", "1", "1", "1", *WORDS[4:]])
     save("lower-case-none", relabelled(np.array(["none", "na", "yes"])[Y - 1]))
     # Zeros in front make codes, which pandas has to be told.
     save("codes", relabelled(np.array(["007", "07", "7"])[Y - 1]), dtype={"label": str})

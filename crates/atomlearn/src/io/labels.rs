@@ -2,8 +2,8 @@
 //!
 //! Files that know types (`.mat`, `.h5`, `.npy`, `.npz`, `.parquet`) say themselves what is a number, a text, or missing:
 //! numbers are written as [`number_label`](super::array::number_label) has it, text is kept letter by letter. Files of text (`.csv`,
-//! `.tsv`, LIBSVM, lists of labels) go through [`from_text`]: a column of numbers alone is taken as numbers, any other is
-//! kept as it is written. Nothing is left out or joined in silence: a sample without a label is an error.
+//! `.tsv`, LIBSVM, lists of labels) go through [`from_cell`]: what is written as a number is that number, the rest is kept
+//! as written. A sample without a label is an error.
 
 use super::array::{Array, number_label};
 use super::{limits, npy};
@@ -14,9 +14,9 @@ use std::path::Path;
 pub(super) const LABEL_NAMES: [&str; 7] = ["y", "Y", "labels", "label", "gnd", "target", "class"];
 
 /// What marks a missing value in a file of text; the same as for `pandas.read_csv`.
-const MISSING: [&str; 19] = [
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-    "NULL", "NaN", "None", "n/a", "nan", "null",
+const MISSING: [&str; 18] = [
+    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
+    "NaN", "None", "n/a", "nan", "null",
 ];
 
 /// Labels of the samples; `numeric` says that they were stored as numbers.
@@ -49,40 +49,48 @@ pub(super) fn missing_label(path: &Path, sample: usize) -> Error {
     ))
 }
 
-/// The labels of a file of text, given as its cells: numbers if every cell is one, else text as written.
+/// The label in a cell of a file of text: a number as other files' numbers, the rest as written.
 ///
-/// Numbers are written as the other files' are, so that `1`, `+1`, `1.0` and `1e0` are one class; whole numbers keep all
-/// their digits. A leading zero makes a code of a number (`007`), and the column text.
-pub(super) fn from_text<'a>(path: &Path, cells: impl IntoIterator<Item = &'a str>) -> Result<Labels> {
-    let cells: Vec<&str> = cells.into_iter().map(str::trim).collect();
-    let unusable = |cell: &str| MISSING.contains(&cell) || cell.parse::<f64>().is_ok_and(f64::is_nan);
-    if let Some(sample) = cells.iter().position(|cell| unusable(cell)) {
-        let error = match cells[sample] {
-            "" => missing_label(path, sample),
-            marker => Error::Data(format!(
-                "{}: the label of sample {sample} (counted from 0) is `{marker}`, which marks a missing value; \
-                 fix or remove the sample, or give the class another name",
-                path.display()
-            )),
-        };
-        return Err(error);
+/// `1`, `+1`, `1.0` and `1e0` are one class; whole numbers keep all their digits. A leading zero makes a code of a number
+/// (`007`), which is text. Every cell is judged by itself: a part of the samples, be it a test file or a shard, must not
+/// give a class another name than the whole does.
+pub(super) fn from_cell(path: &Path, sample: usize, cell: &str) -> Result<String> {
+    let cell = cell.trim();
+    if cell.is_empty() {
+        return Err(missing_label(path, sample));
     }
-    if !cells.iter().all(|cell| is_number(cell)) {
-        return Ok(Labels { text: cells.into_iter().map(str::to_string).collect(), numeric: false });
+    if MISSING.contains(&cell) || cell.parse::<f64>().is_ok_and(f64::is_nan) {
+        return Err(Error::Data(format!(
+            "{}: the label of sample {sample} (counted from 0) is `{cell}`, which marks a missing value; \
+             fix or remove the sample, or give the class another name",
+            path.display()
+        )));
     }
-    let label = |(sample, cell): (usize, &&str)| canonical(cell).ok_or_else(|| missing_label(path, sample));
-    let text = cells.iter().enumerate().map(label).collect::<Result<Vec<String>>>()?;
-    Ok(Labels { text, numeric: true })
+    Ok(canonical(cell).unwrap_or_else(|| cell.to_string()))
 }
 
+/// The labels of a file of text, given as its cells.
+pub(super) fn from_text<'a>(path: &Path, cells: impl IntoIterator<Item = &'a str>) -> Result<Labels> {
+    let (mut text, mut numeric) = (Vec::new(), true);
+    for (sample, cell) in cells.into_iter().enumerate() {
+        text.push(from_cell(path, sample, cell)?);
+        numeric &= is_number(cell.trim());
+    }
+    Ok(Labels { text, numeric })
+}
+
+/// A finite number, and no code such as `007`.
 fn is_number(cell: &str) -> bool {
     let mut digits = cell.trim_start_matches(['+', '-']).bytes();
     let code = digits.next() == Some(b'0') && digits.next().is_some_and(|second| second.is_ascii_digit());
-    !code && cell.parse::<f64>().is_ok()
+    !code && cell.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// A number as a label. Whole ones do not pass through `f64`, which has digits for 2^53 only.
+/// A cell that is a number as a label. Whole ones do not pass through `f64`, which has digits for 2^53 only.
 fn canonical(cell: &str) -> Option<String> {
+    if !is_number(cell) {
+        return None;
+    }
     let (sign, digits) = match cell.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", cell.strip_prefix('+').unwrap_or(cell)),
@@ -162,20 +170,18 @@ mod tests {
     }
 
     fn labels(cells: &[&str]) -> Vec<String> {
-        from_text(Path::new("a.csv"), cells.iter().copied()).unwrap().text
+        cells.iter().map(|cell| from_cell(Path::new("a.csv"), 0, cell).unwrap()).collect()
     }
 
     #[test]
-    fn a_column_of_numbers_is_numbers_and_any_other_is_kept_as_written() {
+    fn numbers_are_numbers_however_written_and_the_rest_is_text() {
+        let ones = ["1", "+1", " 1.0 ", "1e0", "1.", "10e-1"];
+        assert_eq!(labels(&ones), ["1"; 6]);
+        assert_eq!(labels(&["-0", "-2.0", "0.50", ".5", "5e-1", "30"]), ["0", "-2", "0.5", "0.5", "0.5", "30"]);
         assert_eq!(
-            labels(&["1", "+1", " 1.0 ", "1e0", "1.", "10e-1", "-0", "-2.0"]),
-            ["1", "1", "1", "1", "1", "1", "0", "-2"]
+            labels(&["v1.0", "1-2", "007", "-01", "inf", "none", "na"]),
+            ["v1.0", "1-2", "007", "-01", "inf", "none", "na"]
         );
-        assert_eq!(labels(&["0.50", ".5", "5e-1", "30"]), ["0.5", "0.5", "0.5", "30"]);
-        assert_eq!(labels(&["1", "+1", "1.0", "1e0", "v1.0"]), ["1", "+1", "1.0", "1e0", "v1.0"]);
-        assert_eq!(labels(&["007", "7"]), ["007", "7"]);
-        assert_eq!(labels(&["0", "0.5", "-0.5"]), ["0", "0.5", "-0.5"]);
-        assert_eq!(labels(&["none", "na", "inf"]), ["none", "na", "inf"]);
     }
 
     #[test]
@@ -188,9 +194,8 @@ mod tests {
     #[test]
     fn missing_labels_are_named() {
         for marker in ["NA", "null", "None", "nan", "NAN", "<NA>", ""] {
-            let message = from_text(Path::new("a.csv"), ["1", marker]).unwrap_err().to_string();
+            let message = from_cell(Path::new("a.csv"), 1, marker).unwrap_err().to_string();
             assert!(message.contains("sample 1 ") && message.contains(marker), "{message}");
         }
-        assert!(from_text(Path::new("a.csv"), ["1", "inf"]).unwrap_err().to_string().contains("sample 1 "));
     }
 }

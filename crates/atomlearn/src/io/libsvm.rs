@@ -84,12 +84,11 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Sparse> {
         if let Some(index) = twice(&sparse.entries[first..]) {
             return Err(bad(&format!("index {index} occurs twice; give every feature one value")));
         }
-        sparse.labels.push(label.to_string());
+        sparse.labels.push(labels::from_cell(path, sample, label)?);
     }
     if sparse.features == 0 {
         return Err(Error::format(path, "no line of the form `label index:value ...`"));
     }
-    sparse.labels = labels::from_text(path, sparse.labels.iter().map(String::as_str))?.text;
     Ok(sparse)
 }
 

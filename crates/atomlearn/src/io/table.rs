@@ -42,8 +42,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
             values.push(number(column)?);
         }
         if let Some(column) = roles.label {
-            let label = record[column].trim();
-            labels.push(label.to_string());
+            labels.push(labels::from_cell(path, n, &record[column])?);
         }
         if let Some(column) = roles.split {
             let cell = record[column].trim();
@@ -69,8 +68,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
     let x = Mat::from_fn(d, n, |feature, sample| values[sample * d + feature]);
     let labels = match &options.labels {
         Some(file) => Some(matching(labels::read_file(file)?, file, n)?),
-        None if roles.label.is_none() => None,
-        None => Some(labels::from_text(path, labels.iter().map(String::as_str))?.text),
+        None => roles.label.map(|_| labels),
     };
     Ok(RawData { x, labels, is_train: roles.split.map(|_| split), image_shape: None, names: roles.name.map(|_| names) })
 }
