@@ -5,6 +5,7 @@
 
 mod arrays;
 mod error;
+mod files;
 mod fit;
 mod kit;
 mod lab;
@@ -26,6 +27,8 @@ mod _atomlearn {
     /// How many answers of partitions are merged at a time.
     #[pymodule_export]
     const _FAN_IN: usize = atomlearn::scale::FAN_IN;
+    #[pymodule_export]
+    use super::files::read;
     #[pymodule_export]
     use super::fit::{CurrentModel, fit};
     #[pymodule_export]

@@ -29,21 +29,24 @@ export function ordered(shares, image, range) {
   return values.map((_, i) => values[(i % image.rows) * image.cols + Math.floor(i / image.rows)]);
 }
 
+/** The grey of a colour, each 0 to 255, exactly as the library has it: what the model was trained with. */
+export const grey = (r, g, b) => (19595 * r + 38470 * g + 7471 * b + 32768) >> 16;
+
 /** A picture file as grey shares of the image's size: every pixel is the mean of the part of the picture it covers. */
 export async function pictureShares(file, image, invert) {
-  const source = await createImageBitmap(file).catch(() => { throw new Error(`“${file.name}” is not a picture this browser can read.`); });
+  // Colour profiles are not applied, as they are not in training.
+  const source = await createImageBitmap(file, { colorSpaceConversion: "none" }).catch(() => { throw new Error(`“${file.name}” is not a picture this browser can read.`); });
   const shrink = Math.min(1, LARGEST / Math.max(source.width, source.height));
   const [width, height] = [source.width, source.height].map(side => Math.max(1, Math.round(shrink * side)));
   const context = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
-  Object.assign(context, { fillStyle: "#fff", imageSmoothingQuality: "high" });
-  context.fillRect(0, 0, width, height);
+  context.imageSmoothingQuality = "high";
   context.drawImage(source, 0, 0, width, height);
   const { data } = context.getImageData(0, 0, width, height);
-  const grey = i => (0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]) / 255;
+  const share = i => grey(data[4 * i], data[4 * i + 1], data[4 * i + 2]) / 255;
   const [rows, cols] = [covers(height, image.rows), covers(width, image.cols)];
   const mean = (across, down) => {
     let [sum, weights] = [0, 0];
-    for (const [y, wy] of down) for (const [x, wx] of across) { sum += wx * wy * grey(y * width + x); weights += wx * wy; }
+    for (const [y, wy] of down) for (const [x, wx] of across) { sum += wx * wy * share(y * width + x); weights += wx * wy; }
     return sum / weights;
   };
   return rows.flatMap(down => cols.map(across => (invert ? 1 - mean(across, down) : mean(across, down))));

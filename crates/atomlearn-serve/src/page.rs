@@ -35,3 +35,15 @@ impl File {
         reply::bytes(StatusCode::OK, self.content_type, self.content)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use atomlearn::io::pictures::GREY_WEIGHTS;
+
+    #[test]
+    fn the_page_makes_colours_grey_as_the_library_does() {
+        let [red, green, blue] = GREY_WEIGHTS;
+        let formula = format!("grey = (r, g, b) => ({red} * r + {green} * g + {blue} * b + 32768) >> 16;");
+        assert!(include_str!("../page/input.js").contains(&formula), "input.js has another formula than {formula}");
+    }
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use atomlearn::io;
+use atomlearn::io::{self, pictures::Picture};
 use atomlearn_browser::Browser;
 use common::Running;
 use serde_json::{Value, json};
@@ -104,6 +104,7 @@ fn the_page_in_a_browser() {
     example_and_numbers(&mut browser);
     let folder = tempfile::tempdir().unwrap();
     files(&mut browser, folder.path());
+    colours(&mut browser);
     silent(&browser, &digits.url());
     other_methods(&mut browser, &table);
 }
@@ -176,6 +177,23 @@ fn files(browser: &mut Browser, folder: &Path) {
     std::fs::write(folder.join("bad.png"), "no picture").unwrap();
     browser.choose("#file", &folder.join("bad.png")).unwrap();
     browser.wait_for("document.getElementById('error').textContent.includes('not a picture')").unwrap();
+}
+
+/// A colour picture has the same grey values in the page as in training, every pixel of them.
+fn colours(browser: &mut Browser) {
+    let pixels = (0..8 * 8 * 3).map(|i| (i * 37 % 256) as u8).collect();
+    let picture = Picture { width: 8, height: 8, channels: 3, pixels };
+    let script = format!(
+        "import('/input.js').then(async input => {{ \
+           const file = new File([Uint8Array.from({})], 'colours.png', {{ type: 'image/png' }}); \
+           window.shares = await input.pictureShares(file, {{ rows: 8, cols: 8 }}, false); \
+         }}); 0",
+        json!(picture.to_png().unwrap())
+    );
+    browser.eval(&script).unwrap();
+    browser.wait_for("window.shares").unwrap();
+    let seen = browser.eval("window.shares.map(share => Math.round(255 * share))").unwrap();
+    assert_eq!(seen, json!(picture.grey().pixels));
 }
 
 /// Methods without residual and SVM parts show their scores, and samples that are no images are lines.

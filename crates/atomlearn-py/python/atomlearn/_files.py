@@ -1,13 +1,17 @@
-"""Model files, shared with the command line."""
+"""Model and data files, shared with the command line."""
 
 from __future__ import annotations
 
 import json
 import os
+from typing import Literal
+
+import numpy as np
 
 from . import _atomlearn
 from ._base import PYTHON_NAMES, DictionaryClassifier
 from ._estimators import ESTIMATORS
+from ._labels import classes_of
 
 
 def load(path: str | os.PathLike) -> DictionaryClassifier:
@@ -35,3 +39,37 @@ def load(path: str | os.PathLike) -> DictionaryClassifier:
     estimator._restore(model)
     estimator.probability = estimator._inverse_temperature is not None
     return estimator
+
+
+def read(
+    path: str | os.PathLike,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    samples: Literal["rows", "columns"] | None = None,
+    labels: str | os.PathLike | None = None,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read a data file or a folder of images as the command line does.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.mat`` (all versions from 5), ``.h5``, ``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.parquet``, ``.libsvm``, or a
+        folder with one sub-folder of images per class.
+    x, y : str, optional
+        Names of the data and label variables (in a table: of the label column), where they are not the usual ones;
+        ``y="none"`` for data without labels.
+    samples : {"rows", "columns"}, optional
+        Where the samples lie, if the file does not say.
+    labels : str or path-like, optional
+        A second file with the labels: ``.npy``, or text with one label per line.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The samples, float64.
+    y : ndarray of shape (n_samples,) or None
+        The labels: integers if all are whole numbers, else text.
+    """
+    X, names = _atomlearn.read(path, x, y, samples, labels)
+    return X, None if names is None else classes_of(names, None)

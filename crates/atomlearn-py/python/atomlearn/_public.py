@@ -6,7 +6,7 @@ from ._base import FitWarning, methods
 from ._estimators import *  # noqa: F403
 from ._experiments import Comparison, compare, report
 from ._explain import AtomUse, Explanation
-from ._files import load
+from ._files import load, read
 from ._progress import ProgressBar, Step
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "load",
     "methods",
     "plot",
+    "read",
     "report",
 ]

@@ -139,6 +139,8 @@ impl Array {
             Values::Packed { bytes, number: Number::U64, big_endian } => {
                 Some(integer(bytes, index, *big_endian).to_string())
             }
+            // 0.1 as `f32` is 0.1 to its owner, not 0.10000000149011612.
+            Values::Packed { number: Number::F32, .. } => single_label(self.number(index) as f32),
             _ => number_label(self.number(index)),
         }
     }
@@ -149,15 +151,17 @@ impl Array {
     }
 }
 
-/// A number as a label: integers without a decimal point, `None` where it is not finite.
+/// A number as a label: whole ones without a decimal point and with all their digits, others with as many as tell them
+/// apart; `None` where it is not finite.
 pub(super) fn number_label(value: f64) -> Option<String> {
-    if !value.is_finite() {
-        None
-    } else if value.fract() == 0.0 && value.abs() < 1e15 {
-        Some((value as i64).to_string())
-    } else {
-        Some(value.to_string())
-    }
+    let whole = value.fract() == 0.0;
+    // Zero is added because -0 is 0.
+    value.is_finite().then(|| if whole { format!("{:.0}", value + 0.0) } else { value.to_string() })
+}
+
+/// [`number_label`] of a number with fewer digits.
+pub(super) fn single_label(value: f32) -> Option<String> {
+    if value.fract() == 0.0 { number_label(f64::from(value)) } else { value.is_finite().then(|| value.to_string()) }
 }
 
 fn integer(bytes: &[u8], index: usize, big_endian: bool) -> u64 {
@@ -232,6 +236,10 @@ mod tests {
         assert_eq!(number_label(-0.0).as_deref(), Some("0"));
         assert_eq!(number_label(2.5).as_deref(), Some("2.5"));
         assert_eq!(number_label(f64::NAN), None);
+        assert_eq!(number_label(1e23).as_deref(), Some("99999999999999991611392"), "as Python's int(1e23)");
+        assert_eq!((number_label(1e-7).as_deref(), number_label(-3.0).as_deref()), (Some("0.0000001"), Some("-3")));
+        let singles = [0.1f32, 2.0, f32::NAN].map(single_label);
+        assert_eq!(singles, [Some("0.1".into()), Some("2".into()), None]);
         let bytes = u64::MAX.to_le_bytes().to_vec();
         let array = Array::packed(Path::new("a"), "y", vec![1], bytes, (Number::U64, false), true).unwrap();
         assert_eq!(array.label(0).as_deref(), Some("18446744073709551615"));

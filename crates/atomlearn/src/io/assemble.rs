@@ -5,6 +5,8 @@ use super::labels::{self, LABEL_NAMES, Labels};
 use super::{ImageShape, RawData, ReadOptions, Samples, Variable, limits};
 use crate::{Error, Result};
 use faer::Mat;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 /// Names under which the data are looked for, in this order.
@@ -155,6 +157,22 @@ fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) ->
     labels::from_array(container.path(), name, &container.load(index)?).map(Some)
 }
 
+/// The last of the entries of each name, in the order in which the names come first.
+pub(super) fn last_of_each<T>(entries: Vec<T>, name: impl Fn(&T) -> &String) -> Vec<T> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut kept: Vec<T> = Vec::new();
+    for entry in entries {
+        match places.entry(name(&entry).clone()) {
+            Entry::Occupied(place) => kept[*place.get()] = entry,
+            Entry::Vacant(place) => {
+                place.insert(kept.len());
+                kept.push(entry);
+            }
+        }
+    }
+    kept
+}
+
 /// Labels with class names put in, if the file has any.
 fn named(container: &dyn Container, labels: Labels) -> Result<Vec<String>> {
     let mut text = labels.text;
@@ -163,10 +181,24 @@ fn named(container: &dyn Container, labels: Labels) -> Result<Vec<String>> {
         _ => None,
     };
     if let Some(names) = names {
-        let first = usize::from(container.custom() == Samples::Columns);
+        let first = first_class(container)?;
         labels::name_classes(container.path(), &mut text, &names, first)?;
     }
     Ok(text)
+}
+
+/// The number of the class that the first of `class_names` belongs to: what the file says, else 1 in MATLAB's files and 0
+/// in Python's.
+fn first_class(container: &dyn Container) -> Result<usize> {
+    match scalar(container, "first_class")? {
+        None => Ok(usize::from(container.custom() == Samples::Columns)),
+        Some(0.0) => Ok(0),
+        Some(1.0) => Ok(1),
+        Some(other) => {
+            let why = format!("`first_class` is {other}; it must be 0 or 1, the number of the first class");
+            Err(Error::format(container.path(), why))
+        }
+    }
 }
 
 fn strings(array: Array) -> Option<Vec<String>> {

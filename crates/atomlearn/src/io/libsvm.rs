@@ -1,10 +1,15 @@
-//! The sparse text format of LIBSVM: `label index:value index:value ...`, indices from 1.
+//! The sparse text format of LIBSVM: `label index:value index:value ...`, indices from 1, each once in a line.
 
 use super::table::{check_options, matching, shorten};
 use super::{RawData, ReadOptions, Variable, labels, limits};
 use crate::{Error, Result};
 use faer::Mat;
 use std::path::Path;
+
+/// Some editors put it before UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What separates the words of a line; other blanks of Unicode are part of a word.
+const BLANKS: [char; 5] = [' ', '\t', '\r', '\x0b', '\x0c'];
 
 /// The entries of a file, sample by sample.
 struct Sparse {
@@ -49,18 +54,17 @@ pub(super) fn variables(path: &Path, bytes: &[u8]) -> Result<Vec<Variable>> {
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Sparse> {
     let mut sparse = Sparse { labels: Vec::new(), entries: Vec::new(), features: 0 };
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let bad = |what: &str| Error::format(path, format!("line {}: {what}", number + 1));
         let line = std::str::from_utf8(line).map_err(|_| bad("not UTF-8 text"))?;
-        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let mut words = line.split('#').next().unwrap_or_default().split(BLANKS).filter(|word| !word.is_empty());
         let Some(label) = words.next() else { continue };
         if label.contains(':') {
             return Err(bad(&format!("starts with `{}` instead of a label; put the class first", shorten(label))));
         }
-        if label.eq_ignore_ascii_case("nan") {
-            return Err(labels::missing_label(path, sparse.labels.len()));
-        }
         let sample = sparse.labels.len();
+        let first = sparse.entries.len();
         for word in words {
             let entry = |what: &str| bad(&format!("`{}` {what}", shorten(word)));
             let (index, value) = word.split_once(':').ok_or_else(|| entry("is not index:value"))?;
@@ -77,12 +81,25 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Sparse> {
             sparse.features = sparse.features.max(feature + 1);
             sparse.entries.push((sample, feature, value));
         }
-        sparse.labels.push(labels::tidy(label.strip_prefix('+').unwrap_or(label)));
+        if let Some(index) = twice(&sparse.entries[first..]) {
+            return Err(bad(&format!("index {index} occurs twice; give every feature one value")));
+        }
+        sparse.labels.push(labels::from_cell(path, sample, label)?);
     }
     if sparse.features == 0 {
         return Err(Error::format(path, "no line of the form `label index:value ...`"));
     }
     Ok(sparse)
+}
+
+/// An index, counted from 1, that a line has more than once.
+fn twice(entries: &[(usize, usize, f64)]) -> Option<usize> {
+    if entries.is_sorted_by(|a, b| a.1 < b.1) {
+        return None;
+    }
+    let mut features: Vec<usize> = entries.iter().map(|entry| entry.1).collect();
+    features.sort_unstable();
+    features.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0] + 1)
 }
 
 #[cfg(test)]
@@ -103,10 +120,16 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_label() {
+        assert_eq!(try_read("\u{feff}1 1:1\n1 1:2\n").unwrap().labels.unwrap(), ["1", "1"]);
+    }
+
+    #[test]
     fn errors_name_the_line() {
         for (text, part) in [
             ("1 1:1\n1 0:1", "line 2: `0:1` has index 0"),
             ("1 1:1\n\n1 2", "line 3: `2` is not index:value"),
+            ("1 1:1\n2 3:1 1:5 3:2", "line 2: index 3 occurs twice"),
             ("1 a:1", "line 1: `a:1` has an index"),
             ("1 1:b", "line 1: `1:b` has a value"),
             ("1:1 2:1", "line 1: starts with"),

@@ -5,8 +5,8 @@
 //! the first three; values are read on demand.
 
 use super::array::{Array, Number, Values};
-use super::assemble::Container;
-use super::{Samples, Variable, limits};
+use super::assemble::{Container, last_of_each};
+use super::{Samples, Variable, limits, text};
 use crate::{Error, Result};
 use flate2::read::ZlibDecoder;
 use std::io::Read;
@@ -67,6 +67,9 @@ impl<'a> Mat5<'a> {
                 mat.elements.push((kind, content));
             }
         }
+        // A name may occur twice; MATLAB and SciPy take the last one.
+        let all = mat.variables.into_iter().zip(mat.elements).collect();
+        (mat.variables, mat.elements) = last_of_each(all, |(variable, _)| &variable.name).into_iter().unzip();
         Ok(mat)
     }
 
@@ -267,7 +270,7 @@ impl Stream<'_> {
             }
         }
         let (_, name) = self.part(MAX_NAME)?;
-        let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_string();
+        let name = text::from_utf8(&name).trim_end_matches('\0').to_string();
         Ok(Header { name, shape, class, logical: flags & 0x200 != 0, complex: flags & 0x800 != 0 })
     }
 
@@ -309,26 +312,32 @@ impl Stream<'_> {
                 Array::packed(self.path, "text", shape, bytes[..whole].to_vec(), (number, self.big_endian), true)?;
             Ok::<_, Error>((0..array.len()).map(|i| array.number(i) as u32).collect::<Vec<u32>>())
         };
-        let text: String = match kind {
-            3 | 4 | 17 => {
-                let units: Vec<u16> = wide(2)?.iter().map(|&unit| unit as u16).collect();
-                String::from_utf16_lossy(&units)
-            }
-            5 | 6 | 18 => wide(4)?.iter().map(|&code| char::from_u32(code).unwrap_or('\u{fffd}')).collect(),
-            16 => String::from_utf8_lossy(&bytes).into_owned(),
-            1 | 2 => bytes.iter().map(|&byte| char::from(byte)).collect(),
+        let (mut codes, mut utf16) = match kind {
+            3 | 4 | 17 => (wide(2)?, true),
+            5 | 6 | 18 => (wide(4)?, false),
+            16 => (text::from_utf8(&bytes).chars().map(u32::from).collect(), false),
+            1 | 2 => (bytes.iter().map(|&byte| u32::from(byte)).collect(), false),
             _ => return Err(self.broken(format!("text type {kind} is unknown"))),
         };
         let rows = shape.first().copied().unwrap_or(0);
-        if rows <= 1 {
-            return Ok(vec![text]);
+        let count = limits::product(shape);
+        // MATLAB counts letters beyond the first 65536 twice, as the pairs that UTF-16 has for them.
+        if kind == 16 && rows > 1 && count != Some(codes.len()) {
+            codes = text::from_utf8(&bytes).encode_utf16().map(u32::from).collect();
+            utf16 = true;
         }
-        let letters: Vec<char> = text.chars().collect();
-        if limits::product(shape) != Some(letters.len()) {
+        let word = |codes: &mut dyn Iterator<Item = u32>| match utf16 {
+            true => text::from_utf16(&codes.map(|unit| unit as u16).collect::<Vec<u16>>()),
+            false => text::from_utf32(codes),
+        };
+        if rows <= 1 {
+            return Ok(vec![word(&mut codes.into_iter())]);
+        }
+        if count != Some(codes.len()) {
             return Err(self.broken("text of the wrong size"));
         }
-        let row = |row: usize| letters.iter().skip(row).step_by(rows).collect::<String>().trim_end().to_string();
-        Ok((0..rows.min(letters.len())).map(row).collect())
+        let row = |row: usize| word(&mut codes.iter().copied().skip(row).step_by(rows)).trim_end().to_string();
+        Ok((0..rows.min(codes.len())).map(row).collect())
     }
 
     /// A cell array of strings.

@@ -3,11 +3,12 @@
 //! MATLAB writes its column-major arrays as they are and lets HDF5 read the sizes backwards, so that a d x n matrix
 //! appears as n x d. Plain HDF5 files, as Python writes them, are taken as they appear.
 
-use super::array::{Array, Number, Values};
+use super::array::{Array, Values};
 use super::assemble::Container;
-use super::{Samples, Variable, limits};
+use super::mat73_numbers::Stored;
+use super::{Samples, Variable, limits, text};
 use crate::{Error, Result};
-use hdf5_pure::{AttrValue, Dataset, Datatype, DatatypeByteOrder, File, Layout, Object};
+use hdf5_pure::{AttrValue, Dataset, Datatype, File, Layout, Object};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -82,14 +83,16 @@ impl<'a> Mat73<'a> {
     fn numbers(&self, name: &str, dataset: &Dataset) -> Result<Array> {
         let shape = sizes(self.path, dataset, self.matlab)?;
         let datatype = dataset.datatype().map_err(|error| self.bad(name, error))?;
-        let Some((number, big_endian)) = number_type(&datatype) else {
+        let unread = |what: String| Error::format(self.path, format!("`{name}` holds {what}; store it as float64"));
+        let Some(stored) = Stored::of(&datatype).map_err(unread)? else {
             return Err(Error::format(self.path, format!("`{name}` is neither numbers nor text; choose another")));
         };
-        let count = self.check_size(name, dataset, &shape, number.size())?;
+        let count = self.check_size(name, dataset, &shape, stored.size)?;
         if count == 0 || dataset.attrs().is_ok_and(|attributes| attributes.contains_key("MATLAB_empty")) {
             return Err(Error::format(self.path, format!("`{name}` is empty")));
         }
         let bytes = dataset.read_raw().map_err(|error| self.bad(name, error))?;
+        let (bytes, number, big_endian) = stored.unpack(bytes);
         Array::packed(self.path, name, shape, bytes, (number, big_endian), !self.matlab)
     }
 
@@ -149,7 +152,7 @@ impl<'a> Mat73<'a> {
         let rows = codes.shape.first().copied().unwrap_or(1).max(1);
         let row = |row: usize| {
             let units: Vec<u16> = (row..codes.len()).step_by(rows).map(|i| codes.number(i) as u16).collect();
-            let text = String::from_utf16_lossy(&units);
+            let text = text::from_utf16(&units);
             if rows == 1 { text } else { text.trim_end().to_string() }
         };
         Ok((0..rows).map(row).collect())
@@ -247,37 +250,4 @@ fn whole(value: &AttrValue) -> Option<usize> {
 fn sparse_columns(file: &File, name: &str) -> Option<usize> {
     let shape = file.dataset(&format!("{name}/jc")).ok()?.shape().ok()?;
     usize::try_from(shape.iter().product::<u64>()).ok()?.checked_sub(1)
-}
-
-/// The stored number type and its byte order.
-fn number_type(datatype: &Datatype) -> Option<(Number, bool)> {
-    let big = |order: &DatatypeByteOrder| *order == DatatypeByteOrder::BigEndian;
-    match datatype {
-        Datatype::FixedPoint { size, byte_order, layout } => {
-            let number = match (size, layout.signed) {
-                (1, false) => Number::U8,
-                (1, true) => Number::I8,
-                (2, false) => Number::U16,
-                (2, true) => Number::I16,
-                (4, false) => Number::U32,
-                (4, true) => Number::I32,
-                (8, false) => Number::U64,
-                (8, true) => Number::I64,
-                _ => return None,
-            };
-            Some((number, big(byte_order)))
-        }
-        Datatype::FloatingPoint { size, byte_order, .. } => {
-            let number = match size {
-                2 => Number::F16,
-                4 => Number::F32,
-                8 => Number::F64,
-                _ => return None,
-            };
-            Some((number, big(byte_order)))
-        }
-        // Python writes booleans as an enumeration over a byte.
-        Datatype::Enumeration { base_type, size: 1, .. } => number_type(base_type).map(|_| (Number::Bool, false)),
-        _ => None,
-    }
 }

@@ -12,12 +12,14 @@ mod libsvm;
 pub(crate) mod limits;
 mod mat5;
 mod mat73;
+mod mat73_numbers;
 mod npy;
 mod npy_rows;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod pictures;
 mod table;
+mod text;
 mod write;
 mod zip;
 

@@ -4,9 +4,9 @@
 //! needs no recursion and cannot be driven into one.
 
 use super::array::{Array, Number};
-use super::assemble::Container;
+use super::assemble::{Container, last_of_each};
 use super::zip::{self, Member};
-use super::{Samples, Variable, limits};
+use super::{Samples, Variable, limits, text};
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -40,9 +40,12 @@ impl<'a> Npy<'a> {
 impl<'a> Npz<'a> {
     /// Reads the directory and the header of every array.
     pub(super) fn scan(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
+        let mut all = zip::members(path, bytes)?;
+        all.retain(|member| member.name.ends_with(".npy"));
         let (mut members, mut variables) = (Vec::new(), Vec::new());
-        for member in zip::members(path, bytes)? {
-            let Some(name) = member.name.strip_suffix(".npy") else { continue };
+        // Archives may hold a name twice; NumPy takes the last one.
+        for member in last_of_each(all, |member| &member.name) {
+            let name = member.name.strip_suffix(".npy").unwrap_or_default();
             let header = Header::parse(path, name, &member.start(path, Header::LONGEST)?)?;
             variables.push(header.variable(name));
             members.push(member);
@@ -162,25 +165,26 @@ impl Header {
 
     /// An array of this kind with the shape and the elements given.
     pub(super) fn array(&self, path: &Path, name: &str, shape: Vec<usize>, data: Vec<u8>) -> Result<Array> {
-        let text = |strings: Vec<String>| Array { shape: shape.clone(), ..Array::text(strings) };
+        let words = |strings: Vec<String>| Array { shape: shape.clone(), ..Array::text(strings) };
         Ok(match self.element {
             Element::Number(number) => {
                 return Array::packed(path, name, shape, data, (number, self.big_endian), !self.fortran);
             }
             Element::Unicode(size) => {
-                let letter = |code: &[u8]| {
-                    let code = [code[0], code[1], code[2], code[3]];
-                    let code = if self.big_endian { u32::from_be_bytes(code) } else { u32::from_le_bytes(code) };
-                    char::from_u32(code).unwrap_or('\u{fffd}')
+                let code = |code: &[u8; 4]| match self.big_endian {
+                    true => u32::from_be_bytes(*code),
+                    false => u32::from_le_bytes(*code),
                 };
-                let word = |item: &[u8]| item.chunks_exact(4).map(letter).collect::<String>();
-                text(data.chunks_exact(size.max(4)).map(|item| word(item).trim_end_matches('\0').to_string()).collect())
+                let word = |item: &[u8]| text::from_utf32(item.as_chunks().0.iter().map(code));
+                words(
+                    data.chunks_exact(size.max(4)).map(|item| word(item).trim_end_matches('\0').to_string()).collect(),
+                )
             }
             Element::Bytes(size) => {
-                let word = |item: &[u8]| String::from_utf8_lossy(item).trim_end_matches('\0').to_string();
-                text(data.chunks_exact(size.max(1)).map(word).collect())
+                let word = |item: &[u8]| text::from_utf8(item).trim_end_matches('\0').to_string();
+                words(data.chunks_exact(size.max(1)).map(word).collect())
             }
-            Element::Other => return self.element_size(path, name).map(|_| text(Vec::new())),
+            Element::Other => return self.element_size(path, name).map(|_| words(Vec::new())),
         })
     }
 
@@ -189,11 +193,11 @@ impl Header {
     }
 }
 
-/// `descr`, `fortran_order` and `shape` of the header's dictionary.
+/// `descr`, `fortran_order` and `shape` of the header's dictionary; a key that occurs twice has its last value, as in Python.
 fn dictionary(text: &str) -> Option<(String, bool, Vec<usize>)> {
     let after = |key: &str| {
         let quoted = [format!("'{key}'"), format!("\"{key}\"")];
-        let at = quoted.iter().find_map(|quoted| text.find(quoted.as_str()).map(|at| at + quoted.len()))?;
+        let at = quoted.iter().find_map(|quoted| text.rfind(quoted.as_str()).map(|at| at + quoted.len()))?;
         text[at..].trim_start().strip_prefix(':').map(str::trim_start)
     };
     let descr = after("descr")?;

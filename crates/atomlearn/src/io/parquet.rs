@@ -2,7 +2,7 @@
 
 use super::mat73::guarded;
 use super::table::{check_options, matching, roles};
-use super::{RawData, ReadOptions, Variable, array, assemble, labels, limits};
+use super::{RawData, ReadOptions, Variable, array, assemble, labels, limits, text};
 use crate::{Error, Result};
 use ::parquet::basic::{ConvertedType, Type};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -64,13 +64,7 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
             Some(Column::Text(_)) => return Err(Error::format(path, "`is_train` must hold 0 or 1, not text")),
             None => None,
         };
-        let names = match roles.name.map(|column| table.column(column)).transpose()? {
-            Some(Column::Text(names)) => Some(names),
-            Some(Column::Numbers(values)) => {
-                Some(values.iter().map(|&value| array::number_label(value).unwrap_or_default()).collect())
-            }
-            None => None,
-        };
+        let names = roles.name.map(|column| table.texts(column)).transpose()?;
         Ok(RawData { x, labels, is_train, image_shape: None, names })
     })
 }
@@ -116,15 +110,29 @@ impl<'a> Table<'a> {
         Ok(Table { path, reader, columns, rows })
     }
 
-    /// One column through all row groups.
+    /// One column as it is stored, numbers as `f64`.
     fn column(&self, index: usize) -> Result<Column> {
+        self.read(index, false)
+    }
+
+    /// One column as text, which whole numbers beyond 2^53 pass through unharmed; missing values are empty.
+    fn texts(&self, index: usize) -> Result<Vec<String>> {
+        match self.read(index, true)? {
+            Column::Text(text) => Ok(text),
+            // A table without rows.
+            Column::Numbers(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// One column through all row groups.
+    fn read(&self, index: usize, as_text: bool) -> Result<Column> {
         let description = &self.columns[index];
         if !description.usable {
             let why =
                 format!("column `{}` is of type {}; convert it to numbers or text", description.name, description.kind);
             return Err(Error::format(self.path, why));
         }
-        let (mut numbers, mut text) = (Vec::new(), Vec::new());
+        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         for group in 0..self.reader.num_row_groups() {
             let bad = |error| damaged(self.path, &error);
             let chunk = self.reader.metadata().row_group(group).columns().get(index);
@@ -139,41 +147,39 @@ impl<'a> Table<'a> {
             let column =
                 self.reader.get_row_group(group).and_then(|group| group.get_column_reader(index)).map_err(bad)?;
             let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
+            if as_text {
+                gather_text(column, rows, &mut texts, unsigned).map_err(bad)?;
+                continue;
+            }
             let flag = |&value: &bool| f64::from(u8::from(value));
             let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
             let long = |&value: &i64| if unsigned { value as u64 as f64 } else { value as f64 };
-            let word = |value: &ByteArray| String::from_utf8_lossy(value.data()).into_owned();
+            let word = |value: &ByteArray| text::from_utf8(value.data());
             match column {
                 ColumnReader::BoolColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, flag),
                 ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, short),
                 ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, long),
                 ColumnReader::FloatColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| f64::from(v)),
                 ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| v),
-                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut text, String::new(), word),
+                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut texts, String::new(), word),
                 _ => Err(ParquetError::General("a column of another type than declared".into())),
             }
             .map_err(bad)?;
         }
-        let found = numbers.len().max(text.len());
+        let found = numbers.len().max(texts.len());
         if found != self.rows {
             let why =
                 format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
             return Err(Error::format(self.path, why));
         }
-        Ok(if text.is_empty() { Column::Numbers(numbers) } else { Column::Text(text) })
+        Ok(if texts.is_empty() { Column::Numbers(numbers) } else { Column::Text(texts) })
     }
 
     fn labels(&self, column: usize) -> Result<Vec<String>> {
-        let missing = |sample| labels::missing_label(self.path, sample);
-        match self.column(column)? {
-            Column::Numbers(values) => {
-                let label = |(i, &value): (usize, &f64)| array::number_label(value).ok_or_else(|| missing(i));
-                values.iter().enumerate().map(label).collect()
-            }
-            Column::Text(text) => match text.iter().position(String::is_empty) {
-                Some(sample) => Err(missing(sample)),
-                None => Ok(text),
-            },
+        let text = self.texts(column)?;
+        match text.iter().position(String::is_empty) {
+            Some(sample) => Err(labels::missing_label(self.path, sample)),
+            None => Ok(text),
         }
     }
 }
@@ -205,6 +211,31 @@ fn describe(column: &ColumnDescriptor) -> Description {
     };
     let name = column.path().parts().join(".");
     Description { name, kind, unsigned, usable }
+}
+
+/// As [`gather`], every value as the text of a label.
+fn gather_text(
+    column: ColumnReader,
+    rows: usize,
+    out: &mut Vec<String>,
+    unsigned: bool,
+) -> std::result::Result<(), ParquetError> {
+    let none = String::new();
+    let short = |&value: &i32| if unsigned { (value as u32).to_string() } else { value.to_string() };
+    let long = |&value: &i64| if unsigned { (value as u64).to_string() } else { value.to_string() };
+    let single = |&value: &f32| array::single_label(value).unwrap_or_default();
+    let double = |&value: &f64| array::number_label(value).unwrap_or_default();
+    match column {
+        ColumnReader::BoolColumnReader(reader) => gather(reader, rows, out, none, |&v| u8::from(v).to_string()),
+        ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, out, none, short),
+        ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, out, none, long),
+        ColumnReader::FloatColumnReader(reader) => gather(reader, rows, out, none, single),
+        ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, out, none, double),
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            gather(reader, rows, out, none, |v: &ByteArray| text::from_utf8(v.data()))
+        }
+        _ => Err(ParquetError::General("a column of another type than declared".into())),
+    }
 }
 
 /// Appends a row group's values to `out`, at most up to `rows` in all.

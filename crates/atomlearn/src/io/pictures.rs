@@ -1,10 +1,11 @@
 //! Image files: finding them in a folder, and decoding one with bounded memory.
 
-use super::limits;
 use super::mat73::guarded;
+use super::{limits, text};
 use crate::{Error, Result};
 use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageFormat, ImageReader, Limits, Luma, Rgb};
 use libjpeg_turbo_rs::{PixelFormat, decompress_to};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "pnm", "pgm", "ppm", "pbm", "tif", "tiff", "bmp"];
@@ -13,11 +14,14 @@ const MAX_SIDE: u32 = 1 << 15;
 /// Nor has it more pixels: room for the cameras of most telephones, and 192 MiB in 8-bit colour.
 const MAX_PIXELS: u64 = 1 << 26;
 const MAX_DECODED: u64 = 1 << 29;
+/// What red, green and blue count in grey, in parts of 65536: luma of ITU-R BT.601, rounded to the nearest as Pillow's
+/// `convert("L")` does. The page of the server has the same numbers, so that training and serving see the same.
+pub const GREY_WEIGHTS: [u32; 3] = [19595, 38470, 7471];
 
 /// One image file of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFile {
-    /// The sub-folder it lies in; none where images lie in the folder itself.
+    /// The sub-folder it lies in, bytes that are not UTF-8 written as `\xNN`; none where images lie in the folder itself.
     pub class: Option<String>,
     /// Path within the folder, with `/` on every system.
     pub name: String,
@@ -46,8 +50,13 @@ pub fn is_image_name(path: &Path) -> bool {
 /// lead back cannot trap the search.
 pub fn list_classes(folder: &Path) -> Result<Listing> {
     let mut listing = Listing::default();
+    let mut folders: HashMap<String, PathBuf> = HashMap::new();
     for class_path in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
         let class = file_name(&class_path);
+        if let Some(other) = folders.insert(class.clone(), class_path.clone()) {
+            let why = format!("the folders {other:?} and {class_path:?} would both be class `{class}`; rename one");
+            return Err(Error::format(folder, why));
+        }
         let before = listing.images.len();
         list_into(&mut listing, &class_path, Some(&class))?;
         if listing.images.len() == before {
@@ -102,7 +111,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_name().map(text::from_name).unwrap_or_default()
 }
 
 /// A decoded image, 8 bits a value, the right way up.
@@ -129,14 +138,12 @@ impl Picture {
         guarded(name, || decode(bytes).map_err(|why| Error::format(name, why)))
     }
 
-    /// The picture in grey, by the luminance of its colours.
+    /// The picture in grey, by [`GREY_WEIGHTS`].
     pub fn grey(&self) -> Picture {
         if self.channels == 1 {
             return self.clone();
         }
-        let (width, height) = (self.width as u32, self.height as u32);
-        let colour = ImageBuffer::<Rgb<u8>, _>::from_raw(width, height, self.pixels.clone()).unwrap_or_default();
-        let pixels = DynamicImage::ImageRgb8(colour).into_luma8().into_raw();
+        let pixels = self.pixels.as_chunks().0.iter().map(|&colour| grey(colour)).collect();
         Picture { channels: 1, pixels, ..*self }
     }
 
@@ -173,6 +180,13 @@ impl Picture {
     }
 }
 
+/// The grey of one colour.
+fn grey(colour: [u8; 3]) -> u8 {
+    let weighted = colour.iter().zip(GREY_WEIGHTS).map(|(&part, weight)| u32::from(part) * weight);
+    // The weights add up to 65536, so that the sum fits into a byte.
+    ((weighted.sum::<u32>() + (1 << 15)) >> 16) as u8
+}
+
 fn decode(bytes: &[u8]) -> Result<Picture, String> {
     let bad = |why: String| format!("not a readable image ({why}); mend or remove it");
     let mut reader = ImageReader::new(std::io::Cursor::new(bytes));
@@ -194,6 +208,9 @@ fn decode(bytes: &[u8]) -> Result<Picture, String> {
             "the image is {width} x {height} pixels, {} million at most are read; make it smaller",
             MAX_PIXELS / 1_000_000
         ));
+    }
+    if matches!(decoder.color_type(), ColorType::Rgb32F | ColorType::Rgba32F) {
+        return Err("an image of floating point numbers, whose white is not known; save it with 8 or 16 bits".into());
     }
     let orientation = decoder.orientation().map_err(|e| bad(e.to_string()))?;
     let exact = match decoder.color_type() {
@@ -222,5 +239,19 @@ fn jpeg(bytes: &[u8], format: PixelFormat) -> Option<DynamicImage> {
     match format {
         PixelFormat::Grayscale => ImageBuffer::from_raw(width, height, found.data).map(DynamicImage::ImageLuma8),
         _ => ImageBuffer::from_raw(width, height, found.data).map(DynamicImage::ImageRgb8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grey_is_that_of_bt_601() {
+        assert_eq!(GREY_WEIGHTS.iter().sum::<u32>(), 1 << 16);
+        assert!((0..=255).all(|v| grey([v; 3]) == v), "grey stays grey");
+        // Pillow 13: Image.new("RGB", (1, 1), colour).convert("L").
+        let pillow = [([255, 0, 0], 76), ([0, 255, 0], 150), ([0, 0, 255], 29), ([1, 2, 3], 2), ([200, 100, 50], 124)];
+        assert_eq!(pillow.map(|(colour, _)| grey(colour)), pillow.map(|(_, grey)| grey));
     }
 }

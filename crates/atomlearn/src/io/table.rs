@@ -42,11 +42,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
             values.push(number(column)?);
         }
         if let Some(column) = roles.label {
-            let label = record[column].trim();
-            if label.is_empty() || label.eq_ignore_ascii_case("nan") {
-                return Err(labels::missing_label(path, n));
-            }
-            labels.push(labels::tidy(label));
+            labels.push(labels::from_cell(path, n, &record[column])?);
         }
         if let Some(column) = roles.split {
             let cell = record[column].trim();

@@ -1,7 +1,7 @@
 //! The little of the ZIP format that NumPy's `.npz` needs: stored and deflated members, found by the directory at the
 //! end of the file.
 
-use super::limits;
+use super::{limits, text};
 use crate::{Error, Result};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
@@ -55,7 +55,7 @@ pub(super) fn members<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Member<'a>
         if u16_at(rest, 8) & 1 != 0 {
             return Err(Error::format(path, "the archive is encrypted; save it without a password"));
         }
-        let name = String::from_utf8_lossy(&tail[..name]).into_owned();
+        let name = text::from_utf8(&tail[..name]);
         members.push(Member { name, method: u16_at(rest, 10), crc: u32_at(rest, 16), size, packed });
         rest = &rest[46 + tail.len()..];
     }
