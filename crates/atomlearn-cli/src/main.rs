@@ -9,6 +9,7 @@ mod images;
 mod interrupt;
 mod out_of_core;
 mod photos;
+mod plain;
 mod progress;
 mod rounds;
 mod settings;

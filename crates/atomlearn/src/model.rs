@@ -7,7 +7,7 @@ use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
 use faer::{Mat, MatRef};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 const FORMAT: &str = "atomlearn.model/1";
@@ -182,7 +182,13 @@ impl Model {
             .and_then(|classes| serde_json::from_value(classes.clone()).ok())
             .filter(|classes: &Vec<String>| classes.len() >= 2)
             .ok_or_else(|| missing("classes"))?;
-        let n_features = header.get("n_features").and_then(Value::as_u64).ok_or_else(|| missing("n_features"))?;
+        let mut seen = HashSet::new();
+        if let Some(twice) = classes.iter().find(|class| !seen.insert(class.as_str())) {
+            let shown: String = twice.chars().take(80).collect();
+            return Err(Error::Data(format!("class `{shown}` is there twice; train the model again")));
+        }
+        let n_features = header.get("n_features").and_then(Value::as_u64).filter(|&n| n > 0);
+        let n_features = n_features.ok_or_else(|| missing("n_features"))?;
         let method = registry::method(text("method")?)?;
         let params = method.complete(&object("params")?)?;
         let mut parts = Parts::new(classes, matrices);
