@@ -1,6 +1,7 @@
 //! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
 
 use crate::dataset::check_finite_from;
+use crate::io::limits::allowance;
 use crate::method::{best_class, check_features, in_blocks, join_blocks};
 use crate::prep::{Buffers, Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
@@ -191,6 +192,7 @@ impl Model {
         let n_features = n_features.ok_or_else(|| missing("n_features"))?;
         let method = registry::method(text("method")?)?;
         let params = method.complete(&object("params")?)?;
+        check_atoms(&matrices)?;
         let mut parts = Parts::new(classes, matrices);
         let prep = Prep::restore(text("prep")?.parse()?, n_features as usize, &mut parts)?;
         let classifier = method.restore(&params, parts)?;
@@ -199,6 +201,19 @@ impl Model {
         model.features = features;
         Ok(model)
     }
+}
+
+/// Methods make a matrix of atoms x atoms from their dictionary, which must be in proportion to it: a file of a megabyte can
+/// hold a hundred thousand atoms of one feature each.
+fn check_atoms(matrices: &HashMap<String, Mat<f64>>) -> Result<()> {
+    let Some(dictionary) = matrices.get("dictionary") else { return Ok(()) };
+    let atoms = dictionary.ncols() as u64;
+    let stored = dictionary.nrows().saturating_mul(dictionary.ncols()).saturating_mul(8);
+    if atoms.saturating_mul(atoms).saturating_mul(8) <= allowance(stored) {
+        return Ok(());
+    }
+    let why = format!("{atoms} atoms of {} features are too many atoms for so few features", dictionary.nrows());
+    Err(Error::Data(format!("{why}; train the model again with fewer")))
 }
 
 /// Takes out what belongs to the feature map, under the names it had there.

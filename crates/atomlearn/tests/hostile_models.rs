@@ -78,3 +78,14 @@ fn classes_twice_and_no_features_are_refused() {
     content.header["n_features"] = json!(0);
     assert!(used(&content).is_some());
 }
+
+#[test]
+fn more_atoms_than_their_gram_matrix_has_room_for_are_refused() {
+    for key in ["crc", "src", "ksvd", "lcdl-sv", "svgdl", "fddl"] {
+        let method = METHODS.iter().find(|method| method.key == key).unwrap();
+        let mut content = trained(method, "none");
+        content.header["n_features"] = json!(1);
+        content.matrices.insert("dictionary".into(), Mat::from_fn(1, 100_000, |_, j| (j % 7) as f64));
+        assert!(used(&content).unwrap().contains("too many atoms"), "{key}");
+    }
+}

@@ -73,7 +73,7 @@ pub(crate) fn check_dense(path: &Path, name: &str, shape: &[usize]) -> Result<us
 }
 
 /// Bytes that one part of a file of this size may take in memory.
-pub(super) fn allowance(file_bytes: usize) -> u64 {
+pub(crate) fn allowance(file_bytes: usize) -> u64 {
     FREE_GROWTH + MAX_GROWTH.saturating_mul((file_bytes as u64).saturating_sub(SMALL_FILE))
 }
 
