@@ -74,7 +74,7 @@ pub(crate) fn check_dense(path: &Path, name: &str, shape: &[usize]) -> Result<us
 
 /// Bytes that one part of a file of this size may take in memory.
 pub(crate) fn allowance(file_bytes: usize) -> u64 {
-    FREE_GROWTH + MAX_GROWTH.saturating_mul((file_bytes as u64).saturating_sub(SMALL_FILE))
+    FREE_GROWTH.saturating_add(MAX_GROWTH.saturating_mul((file_bytes as u64).saturating_sub(SMALL_FILE)))
 }
 
 /// Refuses `bytes` of memory for a part of a file where they are out of proportion to the file.
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn small_files_have_a_fixed_allowance_and_larger_ones_grow() {
         assert_eq!(allowance(0), 128 << 20);
-        assert_eq!(allowance(1 << 20), 128 << 20);
+        assert_eq!((allowance(1 << 20), allowance(usize::MAX)), (128 << 20, u64::MAX));
         assert_eq!(allowance((1 << 20) + 10), (128 << 20) + 11_000);
         let path = Path::new("a.npz");
         assert!(check_expansion(path, "X", &[4096, 4096], 500).is_ok());
