@@ -7,6 +7,7 @@ docs/reliability.md.
 """
 
 import io
+import json
 import struct
 import sys
 import zipfile
@@ -256,8 +257,46 @@ def npz_files():
     yield "text", archive(("X", (20_000, 1), "|i1"), ("y", (20_000,), "<U2000"))
 
 
+# Pictures and models
+
+
+def image_files():
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 3, 8, 0, 0, 0, 0))
+    profile = chunk(b"iCCP", b"k\0\0" + zlib.compress(bytes(160 << 20), 9))
+    rows = chunk(b"IDAT", zlib.compress(bytes(15)))
+    yield "profile", b"\x89PNG\r\n\x1a\n" + head + profile + rows + chunk(b"IEND", b"")
+
+
+def model_files():
+    """The digest is wrong, and the target puts it right."""
+
+    def model(classes, prep, atoms, **parts):
+        counts = [float(atoms // len(classes))] * len(classes)
+        parts = {"dictionary": (atoms, [1.0] * atoms), "atom_counts": (len(classes), counts)} | parts
+        own = {"sha256": "0" * 64, "format": "atomlearn.model/1", "method": "crc", "params": {}, "classes": classes}
+        own |= {"prep": prep, "n_features": 1, "info": {}}
+        head, data = {"__metadata__": {"atomlearn": json.dumps(own, separators=(",", ":"))}}, b""
+        for name, (columns, values) in parts.items():
+            shape = [columns, len(values) // columns if columns else 1]
+            begin, data = len(data), data + np.array(values, "<f8").tobytes()
+            head[name] = {"dtype": "F64", "shape": shape, "data_offsets": [begin, len(data)]}
+        text = json.dumps(head).encode()
+        text += b" " * (-len(text) % 8)
+        return len(text).to_bytes(8, "little") + text + data
+
+    yield "empty-shift", model(["a", "b"], "center", 2, **{"prep.0.shift": (0, [])})
+    yield "empty-basis", model(["a", "b"], "random:1", 2, **{"prep.0.basis": (0, [])})
+    yield "class-twice", model(["a", "a"], "none", 2)
+    yield "long-class", model(["a", "b" * 100_000], "none", 2)
+    yield "many-atoms", model(["a", "b"], "none", 12_000)
+
+
 def main(folder):
     made = {"mat5": mat5_files, "mat73": mat73_files, "parquet": parquet_files, "npz": npz_files}
+    made |= {"image": image_files, "model": model_files}
     for target, make in made.items():
         (folder / target).mkdir(parents=True, exist_ok=True)
         for name, content in make():
