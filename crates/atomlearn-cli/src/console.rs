@@ -2,6 +2,7 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table};
 use atomlearn_lab::tables::plain_table;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -38,8 +39,12 @@ impl Console {
         }
     }
 
-    /// Prints a result.
+    /// Prints a result for people; what files put into it cannot command the terminal.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
+        self.print_line(&printable_table(text, self.color))
+    }
+
+    fn print_line(&self, text: &str) -> Result<(), Failure> {
         self.print_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
     }
 
@@ -52,16 +57,16 @@ impl Console {
         }
     }
 
-    /// Prints a result as JSON.
+    /// Prints a result as JSON, which is for programs: text stays as it is, but for what JSON escapes itself.
     pub fn print_json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value);
-        self.print(&text.map_err(|e| Failure::failed(format!("cannot write JSON: {e}")))?)
+        self.print_line(&text.map_err(|e| Failure::failed(format!("cannot write JSON: {e}")))?)
     }
 
     /// Tells the user something that is not a result.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", brief(text, VALUE_LETTERS));
         }
     }
 
@@ -77,7 +82,7 @@ impl Console {
 
     fn labelled(&self, label: &str, style: &str, text: &str) {
         let label = if self.color_stderr { format!("{style}{label}:\x1b[0m") } else { format!("{label}:") };
-        let _ = writeln!(std::io::stderr(), "{label} {text}");
+        let _ = writeln!(std::io::stderr(), "{label} {}", brief(text, VALUE_LETTERS));
     }
 
     /// True if progress bars make sense.
@@ -85,12 +90,12 @@ impl Console {
         !self.quiet && std::io::stderr().is_terminal()
     }
 
-    /// Names and values below each other; long values are wrapped beside their names.
+    /// Names and values below each other; long values are wrapped beside their names, very long ones are cut.
     pub fn facts(&self, facts: &[(&str, String)]) -> String {
         let mut table = plain_table(self.width(), self.color);
         table.load_style(comfy_table::presets::NOTHING);
         facts.iter().for_each(|(name, value)| {
-            table.add_row([name, value.as_str()]);
+            table.add_row([brief(name, NAME_LETTERS), brief(value, VALUE_LETTERS)]);
         });
         table.to_string().lines().map(|line| line.trim_end().to_string() + "\n").collect()
     }

@@ -11,6 +11,7 @@ mod interrupt;
 mod out_of_core;
 mod output;
 mod photos;
+mod plain;
 mod progress;
 mod rounds;
 mod settings;

@@ -13,6 +13,8 @@ mod experiments;
 mod failing_disk;
 #[path = "cli/good_use.rs"]
 mod good_use;
+#[path = "cli/hostile.rs"]
+mod hostile;
 #[path = "cli/images.rs"]
 mod images;
 #[path = "cli/out_of_core.rs"]

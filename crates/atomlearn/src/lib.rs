@@ -12,6 +12,7 @@ pub mod error;
 pub mod export;
 pub mod file;
 pub mod graph;
+pub mod guard;
 pub mod init;
 pub mod io;
 pub mod kernel;

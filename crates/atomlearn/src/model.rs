@@ -1,13 +1,14 @@
 //! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
 
 use crate::dataset::check_finite_from;
+use crate::io::limits::allowance;
 use crate::method::{best_class, check_features, in_blocks, join_blocks};
 use crate::prep::{Buffers, Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
 use faer::{Mat, MatRef};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 const FORMAT: &str = "atomlearn.model/1";
@@ -182,9 +183,16 @@ impl Model {
             .and_then(|classes| serde_json::from_value(classes.clone()).ok())
             .filter(|classes: &Vec<String>| classes.len() >= 2)
             .ok_or_else(|| missing("classes"))?;
-        let n_features = header.get("n_features").and_then(Value::as_u64).ok_or_else(|| missing("n_features"))?;
+        let mut seen = HashSet::new();
+        if let Some(twice) = classes.iter().find(|class| !seen.insert(class.as_str())) {
+            let shown: String = twice.chars().take(80).collect();
+            return Err(Error::Data(format!("class `{shown}` is there twice; train the model again")));
+        }
+        let n_features = header.get("n_features").and_then(Value::as_u64).filter(|&n| n > 0);
+        let n_features = n_features.ok_or_else(|| missing("n_features"))?;
         let method = registry::method(text("method")?)?;
         let params = method.complete(&object("params")?)?;
+        check_atoms(&matrices)?;
         let mut parts = Parts::new(classes, matrices);
         let prep = Prep::restore(text("prep")?.parse()?, n_features as usize, &mut parts)?;
         let classifier = method.restore(&params, parts)?;
@@ -193,6 +201,19 @@ impl Model {
         model.features = features;
         Ok(model)
     }
+}
+
+/// Methods make a matrix of atoms x atoms from their dictionary, which must be in proportion to it: a file of a megabyte can
+/// hold a hundred thousand atoms of one feature each.
+fn check_atoms(matrices: &HashMap<String, Mat<f64>>) -> Result<()> {
+    let Some(dictionary) = matrices.get("dictionary") else { return Ok(()) };
+    let atoms = dictionary.ncols() as u64;
+    let stored = dictionary.nrows().saturating_mul(dictionary.ncols()).saturating_mul(8);
+    if atoms.saturating_mul(atoms).saturating_mul(8) <= allowance(stored) {
+        return Ok(());
+    }
+    let why = format!("{atoms} atoms of {} features are too many atoms for so few features", dictionary.nrows());
+    Err(Error::Data(format!("{why}; train the model again with fewer")))
 }
 
 /// Takes out what belongs to the feature map, under the names it had there.

@@ -494,24 +494,36 @@ impl Prep {
         let mut steps = Vec::with_capacity(spec.0.len());
         let mut n = n_features;
         for (i, step) in spec.0.iter().enumerate() {
-            let mut take = |what: &str| parts.take(&format!("prep.{i}.{what}"));
+            let name = |what: &str| format!("prep.{i}.{what}");
+            let mut column = |what: &str| parts.take_shaped(&name(what), n, 1);
             let (mut shift, mut basis, mut scale) = (None, None, None);
             match step {
                 StepSpec::Unit | StepSpec::Kernel(_) => {}
-                StepSpec::Center => shift = Some(take("shift")?),
-                StepSpec::Standard => (shift, scale) = (Some(take("shift")?), Some(take("scale")?)),
-                StepSpec::Random { .. } | StepSpec::Pca { centred: false, .. } => basis = Some(take("basis")?),
-                StepSpec::Pca { centred: true, .. } => (shift, basis) = (Some(take("shift")?), Some(take("basis")?)),
+                StepSpec::Center => shift = Some(column("shift")?),
+                StepSpec::Standard => (shift, scale) = (Some(column("shift")?), Some(column("scale")?)),
+                StepSpec::Random { .. } | StepSpec::Pca { centred: false, .. } => {
+                    basis = Some(parts.take(&name("basis"))?);
+                }
+                StepSpec::Pca { centred: true, .. } => {
+                    (shift, basis) = (Some(column("shift")?), Some(parts.take(&name("basis"))?));
+                }
             }
             let fitted = match step {
                 StepSpec::Unit => Fitted::Unit,
                 StepSpec::Kernel(kernel) => {
+                    let mut take = |what: &str| parts.take(&name(what));
                     let gamma = take("gamma")?;
                     Fitted::Kernel(KernelMap::restore(kernel, gamma, take("landmarks")?, take("root")?)?)
                 }
                 _ => Fitted::affine(shift, basis, scale),
             };
             n = fitted.n_out(n)?;
+            if n == 0 {
+                return Err(Error::Data(format!(
+                    "preprocessing step {} leaves no feature; train the model again",
+                    i + 1
+                )));
+            }
             steps.push(fitted);
         }
         Ok(Prep { spec, steps, n_features })

@@ -108,3 +108,19 @@ fn damaged_images_are_refused_or_read_but_never_panic() {
         std::fs::remove_file(&path).unwrap();
     }
 }
+
+#[test]
+fn images_out_of_proportion_to_their_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = folder.path().join("a");
+    std::fs::create_dir(&class).unwrap();
+    let refused = |name: &str, content: &[u8], words: &str| {
+        std::fs::write(class.join(name), content).unwrap();
+        let message = read(folder.path(), &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message.contains(words), "{name}: {message}");
+        std::fs::remove_file(class.join(name)).unwrap();
+    };
+    let header = "P7\nWIDTH 5000\nHEIGHT 5000\nDEPTH 3\nMAXVAL 65535\nTUPLTYPE RGB\nENDHDR\n";
+    refused("big.ppm", header.as_bytes(), "the image of 5000 x 5000 pixels would take 143.1 MiB from a file of 67 B");
+    refused("scans.jpg", &[&b"\xff\xd8\xff\xe0"[..], &b"\xff\xda".repeat(101)].concat(), "more than 100 scans");
+}

@@ -5,6 +5,7 @@ use crate::args::DataArgs;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::images;
+use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::method::best_class;
 use atomlearn::{Error, Model};
 use atomlearn_lab::confusion::{Confusion, accuracy};
@@ -119,7 +120,8 @@ fn class_table(model: &Model, confusion: &Confusion, console: &Console) -> Strin
     table.set_header(["class", "samples", "right", "recall %"]);
     for (c, name) in model.classes().iter().enumerate().filter(|(c, _)| confusion.samples(*c) > 0) {
         let recall = confusion.recall(c).map_or("-".into(), percent);
-        table.add_row([name.clone(), confusion.samples(c).to_string(), confusion.counts[c][c].to_string(), recall]);
+        let name = brief(name, NAME_LETTERS);
+        table.add_row([name, confusion.samples(c).to_string(), confusion.counts[c][c].to_string(), recall]);
     }
     align_right(&mut table, 1..4);
     table.to_string()
@@ -131,13 +133,15 @@ fn confusion_text(model: &Model, confusion: &Confusion, console: &Console) -> St
         let worst = confusion.worst(10);
         let mut text = String::from("\nMost frequent confusions (the whole matrix is in --json):\n");
         for (t, p, count) in &worst {
-            text += &format!("  {} taken for {}: {count}\n", classes[*t], classes[*p]);
+            let [truth, found] = [&classes[*t], &classes[*p]].map(|class| brief(class, NAME_LETTERS));
+            text += &format!("  {truth} taken for {found}: {count}\n");
         }
         return if worst.is_empty() { String::new() } else { text };
     }
     let mut table = plain_table(console.width(), console.color);
-    table.set_header(std::iter::once("true \\ found").chain(classes.iter().map(String::as_str)));
-    for (name, row) in classes.iter().zip(&confusion.counts) {
+    let names: Vec<String> = classes.iter().map(|class| brief(class, NAME_LETTERS)).collect();
+    table.set_header(std::iter::once("true \\ found").chain(names.iter().map(String::as_str)));
+    for (name, row) in names.iter().zip(&confusion.counts) {
         let number = |&n: &usize| if n == 0 { "·".to_string() } else { n.to_string() };
         table.add_row(std::iter::once(name.clone()).chain(row.iter().map(number)));
     }

@@ -5,6 +5,7 @@ use super::methods::value_text;
 use crate::args::DataArgs;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::io::{self, RawData, Variable};
 use atomlearn::{Error, Model, dataset::sorted_classes};
 use atomlearn_lab::data::digest;
@@ -58,7 +59,8 @@ fn variable_table(variables: &[Variable], console: &Console) -> String {
     table.set_header(["variable", "size", "type"]);
     for variable in variables.iter().take(MOST) {
         let size: Vec<String> = variable.shape.iter().map(usize::to_string).collect();
-        table.add_row([variable.name.clone(), size.join(" x "), variable.kind.clone()]);
+        let shown = [&variable.name, &size.join(" x "), &variable.kind].map(|text| brief(text, NAME_LETTERS));
+        table.add_row(shown);
     }
     if variables.len() > MOST {
         table.add_row([format!("... and {} more", variables.len() - MOST), String::new(), String::new()]);
@@ -108,7 +110,8 @@ fn class_text(counts: &[(String, usize)]) -> String {
     const MOST: usize = 12;
     let least = counts.iter().map(|(_, n)| *n).min().unwrap_or(0);
     let most = counts.iter().map(|(_, n)| *n).max().unwrap_or(0);
-    let mut list: Vec<String> = counts.iter().take(MOST).map(|(class, n)| format!("{class} ({n})")).collect();
+    let mut list: Vec<String> =
+        counts.iter().take(MOST).map(|(class, n)| format!("{} ({n})", brief(class, NAME_LETTERS))).collect();
     if counts.len() > MOST {
         list.push(format!("... and {} more", counts.len() - MOST));
     }
@@ -144,7 +147,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
         }));
     }
     let classes = model.classes();
-    let shown: Vec<&str> = classes.iter().take(12).map(String::as_str).collect();
+    let shown: Vec<String> = classes.iter().take(12).map(|class| brief(class, NAME_LETTERS)).collect();
     let more = if classes.len() > 12 { ", ..." } else { "" };
     let params: Vec<String> =
         model.params().iter().map(|(name, value)| format!("{name}={}", value_text(value))).collect();

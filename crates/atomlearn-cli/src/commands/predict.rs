@@ -5,6 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::images;
 use crate::output::{Kind, OutputArgs, write_output};
+use crate::plain::spreadsheet_safe;
 use atomlearn::file::AtomicFile;
 use atomlearn::method::best_class;
 use atomlearn::scale::files::Plan;
@@ -39,6 +40,9 @@ pub struct Args {
     /// Decision rule, for models that have several [default: the one chosen in training]
     #[arg(long, value_name = "NAME")]
     rule: Option<String>,
+    /// Put an apostrophe before labels that a spreadsheet would run as a formula (those that begin with = + - @)
+    #[arg(long)]
+    excel_safe: bool,
     /// Read the samples part by part and write as they come; DATA is a .npy of any size or a folder of shards
     #[arg(long)]
     out_of_core: bool,
@@ -83,7 +87,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return write_output(args.output.as_deref(), text.as_bytes(), console);
     }
     let not_written = |e| not_written(Path::new("CSV"), e);
-    let mut table = Table::new(Vec::new(), &model, args.scores).map_err(not_written)?;
+    let mut table = Table::new(Vec::new(), &model, args).map_err(not_written)?;
     table.add(&model, &scores).map_err(not_written)?;
     write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
 }
@@ -106,7 +110,7 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
 
 fn write_parts<W: Write>(args: &Args, model: &Model, rule: &str, plan: &Plan, out: W) -> Result<W, Failure> {
     let not_written = |e| not_written(args.output.as_deref().unwrap_or(Path::new("stdout")), e);
-    let mut table = Table::new(out, model, args.scores).map_err(not_written)?;
+    let mut table = Table::new(out, model, args).map_err(not_written)?;
     for piece in &plan.pieces {
         let x = piece.samples()?;
         let place = format!("{}, partition {}", args.data.display(), piece.index);
@@ -181,23 +185,30 @@ pub fn in_data(error: Error, name: &str) -> Error {
 struct Table<W: Write> {
     writer: csv::Writer<W>,
     scores: bool,
+    excel_safe: bool,
     samples: usize,
 }
 
 impl<W: Write> Table<W> {
-    fn new(out: W, model: &Model, scores: bool) -> Result<Self, csv::Error> {
+    fn new(out: W, model: &Model, args: &Args) -> Result<Self, csv::Error> {
+        let Args { scores, excel_safe, .. } = *args;
         let mut writer = csv::Writer::from_writer(out);
         let mut head = vec!["sample".to_string(), "label".to_string()];
         if scores {
             head.extend(model.classes().iter().map(|class| format!("score_{class}")));
         }
         writer.write_record(&head)?;
-        Ok(Table { writer, scores, samples: 0 })
+        Ok(Table { writer, scores, excel_safe, samples: 0 })
+    }
+
+    /// A text cell as it is, or as a spreadsheet takes it for text.
+    fn text(&self, cell: &str) -> String {
+        if self.excel_safe { spreadsheet_safe(cell).into_owned() } else { cell.to_string() }
     }
 
     fn add(&mut self, model: &Model, scores: &Mat<f64>) -> Result<(), csv::Error> {
         for (best, column) in best_class(scores.as_ref()).into_iter().zip(scores.col_iter()) {
-            let mut row = vec![self.samples.to_string(), model.classes()[best].clone()];
+            let mut row = vec![self.samples.to_string(), self.text(&model.classes()[best])];
             if self.scores {
                 row.extend(column.iter().map(|score| score.to_string()));
             }

@@ -5,7 +5,6 @@ use super::{OnnxSpec, sizes};
 use atomlearn::io::pictures::Picture;
 use atomlearn::{Error, Result};
 use sha2::{Digest, Sha256};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tract_onnx::prelude::*;
@@ -286,6 +285,5 @@ fn cannot(path: &Path, what: &str, error: &TractError) -> Error {
 
 /// Malformed networks may make the inference code panic; that is an error of the file.
 fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let damaged = |_| Err(Error::format(path, "the network is damaged; copy or export it again"));
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(damaged)
+    atomlearn::guard::guarded(path, "the network is damaged; copy or export it again", work)
 }

@@ -151,6 +151,37 @@ impl Array {
     }
 }
 
+/// A sparse matrix from its row indices, column starts and values, as MATLAB has them. The caller has checked that the
+/// dense form may be made.
+pub(super) fn dense_columns(
+    path: &Path,
+    name: &str,
+    (rows, cols): (usize, usize),
+    (places, starts, values): &(Array, Array, Array),
+) -> Result<Array> {
+    let bad = |why: &str| Error::format(path, format!("sparse `{name}` is damaged: {why}; save the file again"));
+    if rows == 0 || cols == 0 {
+        return Err(Error::format(path, format!("`{name}` is empty ({rows} x {cols})")));
+    }
+    if starts.len() != cols + 1 {
+        return Err(bad("column starts do not match the columns"));
+    }
+    let stored = places.len().min(values.len());
+    let starts = limits::column_starts((0..starts.len()).map(|k| starts.number(k)), stored)
+        .ok_or_else(|| bad("column starts step back, or lead outside of the stored entries"))?;
+    let mut dense = limits::filled(path, name, rows * cols, 0.0)?;
+    for (col, range) in starts.windows(2).enumerate() {
+        for k in range[0]..range[1] {
+            let row = places.number(k);
+            if !(row >= 0.0 && row < rows as f64) {
+                return Err(bad("an entry outside the matrix"));
+            }
+            dense[row as usize + col * rows] = values.number(k);
+        }
+    }
+    Ok(Array { shape: vec![rows, cols], values: Values::Dense(dense), row_major: false, integer: false })
+}
+
 /// A number as a label: whole ones without a decimal point and with all their digits, others with as many as tell them
 /// apart; `None` where it is not finite.
 pub(super) fn number_label(value: f64) -> Option<String> {

@@ -4,7 +4,6 @@ use super::array::{Array, Values};
 use super::labels::{self, LABEL_NAMES, Labels};
 use super::{ImageShape, RawData, ReadOptions, Samples, Variable, limits};
 use crate::{Error, Result};
-use faer::Mat;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -12,10 +11,15 @@ use std::path::Path;
 /// Names under which the data are looked for, in this order.
 const DATA_NAMES: [&str; 5] = ["X", "x", "data", "fea", "features"];
 
+/// Variables that a message lists.
+const MOST_LISTED: usize = 50;
+
 /// A file of named arrays.
 pub(super) trait Container {
     /// The file, for messages.
     fn path(&self) -> &Path;
+    /// Its size, which bounds what may come out of it.
+    fn file_bytes(&self) -> usize;
     /// What it holds.
     fn variables(&self) -> &[Variable];
     /// One of them, by its place in [`Container::variables`].
@@ -29,7 +33,7 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
     let path = container.path();
     let index = choose(container, options.x.as_deref(), &DATA_NAMES)?.ok_or_else(|| no_data(container))?;
     let name = &container.variables()[index].name;
-    limits::check_dense(path, name, &container.variables()[index].shape)?;
+    limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
     let x = container.load(index)?;
     if x.is_text() {
         return Err(Error::format(path, format!("`{name}` holds text, not numbers; choose the data with --x NAME")));
@@ -46,11 +50,13 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
         return Err(Error::format(path, format!("`{name}` is empty ({} x {})", matrix.rows, matrix.cols)));
     }
     let scale = if x.integer { scalar(container, "scale")?.unwrap_or(1.0) } else { 1.0 };
-    let dense = Mat::from_fn(features, n, |feature, sample| {
+    let dense = limits::matrix(path, name, (features, n), container.file_bytes(), |feature, sample| {
         let (row, col) = if samples == Samples::Columns { (feature, sample) } else { (sample, feature) };
         let place = if x.row_major { row * matrix.cols + col } else { row + col * matrix.rows };
         x.number(place) * scale
-    });
+    })?;
+    // What was stored is no longer needed, and names may take as much again.
+    drop(x);
     let labels = labels.map(|labels| named(container, labels)).transpose()?;
     Ok(RawData {
         x: dense,
@@ -153,8 +159,9 @@ fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) ->
     }
     let Some(index) = choose(container, said, &LABEL_NAMES)?.filter(|&index| index != data) else { return Ok(None) };
     let name = &container.variables()[index].name;
-    limits::check_dense(container.path(), name, &container.variables()[index].shape)?;
-    labels::from_array(container.path(), name, &container.load(index)?).map(Some)
+    let (path, file_bytes) = (container.path(), container.file_bytes());
+    limits::check_expansion(path, name, &container.variables()[index].shape, file_bytes)?;
+    labels::from_array(path, name, &container.load(index)?, file_bytes).map(Some)
 }
 
 /// The last of the entries of each name, in the order in which the names come first.
@@ -219,7 +226,7 @@ fn scalar(container: &dyn Container, name: &str) -> Result<Option<f64>> {
 fn split(container: &dyn Container, n: usize) -> Result<Option<Vec<bool>>> {
     let Some(index) = place(container, "is_train") else { return Ok(None) };
     let path = container.path();
-    limits::check_dense(path, "is_train", &container.variables()[index].shape)?;
+    limits::check_expansion(path, "is_train", &container.variables()[index].shape, container.file_bytes())?;
     let array = container.load(index)?;
     if array.len() != n {
         return Err(Error::Shape {
@@ -279,11 +286,15 @@ fn sample_names(container: &dyn Container, n: usize) -> Result<Option<Vec<String
 
 /// Says what is there and how to choose.
 fn no_data(container: &dyn Container) -> Error {
-    let held: Vec<String> = container
-        .variables()
+    let variables = container.variables();
+    let mut held: Vec<String> = variables
         .iter()
+        .take(MOST_LISTED)
         .map(|v| format!("{} ({} {})", v.name, limits::shape_text(&v.shape), v.kind))
         .collect();
+    if variables.len() > MOST_LISTED {
+        held.push(format!("... and {} more", variables.len() - MOST_LISTED));
+    }
     let why = if held.is_empty() {
         "holds no variables".to_string()
     } else {

@@ -4,7 +4,6 @@ use super::pictures::{Picture, list_classes};
 use super::table::check_options;
 use super::{ImageShape, RawData, ReadOptions, Variable, labels, limits, table};
 use crate::{Error, Result};
-use faer::Mat;
 use std::path::Path;
 
 /// Reads every image; all must have one size.
@@ -13,8 +12,9 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
     let items = list_classes(folder)?.images;
     let first = Picture::open(&items[0].path)?;
     let (rows, cols) = (first.height, first.width);
-    limits::check_dense(folder, "the pixels", &[rows * cols, items.len()])?;
-    let mut x = Mat::zeros(rows * cols, items.len());
+    let stored = items.iter().filter_map(|item| item.path.metadata().ok()).map(|found| found.len() as usize).sum();
+    limits::check_expansion(folder, "the pixels", &[rows * cols, items.len()], stored)?;
+    let mut x = limits::matrix(folder, "the pixels", (rows * cols, items.len()), stored, |_, _| 0.0)?;
     for (sample, item) in items.iter().enumerate() {
         let picture = Picture::open(&item.path)?;
         if (picture.height, picture.width) != (rows, cols) {

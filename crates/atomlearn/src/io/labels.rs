@@ -27,7 +27,7 @@ pub(super) struct Labels {
 }
 
 /// The elements of a stored vector as labels.
-pub(super) fn from_array(path: &Path, name: &str, array: &Array) -> Result<Labels> {
+pub(super) fn from_array(path: &Path, name: &str, array: &Array, file_bytes: usize) -> Result<Labels> {
     if array.shape.iter().filter(|&&size| size != 1).count() > 1 {
         return Err(Error::Shape {
             what: format!("{}: labels `{name}`", path.display()),
@@ -35,6 +35,8 @@ pub(super) fn from_array(path: &Path, name: &str, array: &Array) -> Result<Label
             found: limits::shape_text(&array.shape),
         });
     }
+    // Numbers become text too, which takes far more than they do.
+    limits::TextBudget::new(path, name, file_bytes).add(array.len(), 0)?;
     let label = |i| array.label(i).filter(|label| !label.is_empty()).ok_or_else(|| missing_label(path, i));
     let text = (0..array.len()).map(label).collect::<Result<Vec<String>>>()?;
     Ok(Labels { text, numeric: !array.is_text() })
@@ -111,7 +113,7 @@ fn canonical(cell: &str) -> Option<String> {
 pub(super) fn read_file(path: &Path) -> Result<Labels> {
     let bytes = limits::read_file(path)?;
     if bytes.starts_with(npy::MAGIC) {
-        return from_array(path, "labels", &npy::parse(path, "labels", &bytes)?);
+        return from_array(path, "labels", &npy::parse(path, "labels", &bytes)?, bytes.len());
     }
     let text = std::str::from_utf8(&bytes)
         .map_err(|_| Error::format(path, "neither .npy nor UTF-8 text with one label per line"))?;

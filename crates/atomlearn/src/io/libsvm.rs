@@ -3,7 +3,6 @@
 use super::table::{check_options, matching, shorten};
 use super::{RawData, ReadOptions, Variable, labels, limits};
 use crate::{Error, Result};
-use faer::Mat;
 use std::path::Path;
 
 /// Some editors put it before UTF-8 text.
@@ -25,7 +24,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
     let sparse = parse(path, bytes)?;
     let n = sparse.labels.len();
     limits::check_expansion(path, "the data", &[sparse.features, n], bytes.len())?;
-    let mut x = Mat::zeros(sparse.features, n);
+    let mut x = limits::matrix(path, "the data", (sparse.features, n), bytes.len(), |_, _| 0.0)?;
     for &(sample, feature, value) in &sparse.entries {
         x[(feature, sample)] = value;
     }

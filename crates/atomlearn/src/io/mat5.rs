@@ -4,7 +4,7 @@
 //! variable is a matrix element made of sub-elements: flags, sizes, name, then values. Listing the variables reads only
 //! the first three; values are read on demand.
 
-use super::array::{Array, Number, Values};
+use super::array::{Array, Number, dense_columns};
 use super::assemble::{Container, last_of_each};
 use super::{Samples, Variable, limits, text};
 use crate::{Error, Result};
@@ -110,6 +110,10 @@ impl Container for Mat5<'_> {
         self.path
     }
 
+    fn file_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     fn variables(&self) -> &[Variable] {
         &self.variables
     }
@@ -210,8 +214,13 @@ impl Stream<'_> {
         if count > self.left {
             return Err(self.broken("a part is longer than the whole"));
         }
+        limits::check_growth(self.path, "a variable", count, self.file_bytes)?;
         limits::check_memory(self.path, count, "a variable")?;
-        let bytes = limits::read_exactly(&mut self.reader, count).map_err(|error| self.broken(error))?;
+        let read = limits::read_exactly(&mut self.reader, count);
+        let bytes = read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::OutOfMemory => limits::read_error(self.path, error, count),
+            _ => self.broken(error),
+        })?;
         self.left -= count;
         Ok(bytes)
     }
@@ -279,7 +288,10 @@ impl Stream<'_> {
         match header.class {
             _ if header.complex => Err(self.unusable(header)),
             DOUBLE..=UINT64 => self.numbers(header),
-            CHAR => self.chars(&header.shape).map(Array::text),
+            CHAR => {
+                let mut budget = limits::TextBudget::new(self.path, &header.name, self.file_bytes);
+                self.chars(&header.shape, &mut budget).map(Array::text)
+            }
             CELL => self.cell(header),
             SPARSE => self.sparse(header),
             _ => Err(self.unusable(header)),
@@ -302,8 +314,10 @@ impl Stream<'_> {
     }
 
     /// A char array: each row is one string.
-    fn chars(&mut self, shape: &[usize]) -> Result<Vec<String>> {
-        let (kind, bytes) = self.part(u64::MAX)?;
+    fn chars(&mut self, shape: &[usize], budget: &mut limits::TextBudget<'_>) -> Result<Vec<String>> {
+        // Text is decoded in several steps, each with a copy.
+        let (kind, bytes) = self.part(limits::allowance(self.file_bytes) / 8)?;
+        budget.add(shape.first().copied().unwrap_or(0).clamp(1, bytes.len().max(1)), bytes.len())?;
         let wide = |size: usize| {
             let number = if size == 2 { Number::U16 } else { Number::U32 };
             let whole = bytes.len() - bytes.len() % size;
@@ -344,6 +358,7 @@ impl Stream<'_> {
     fn cell(&mut self, header: &Header) -> Result<Array> {
         let count = limits::product(&header.shape).ok_or_else(|| self.broken("an impossible size"))?;
         let mut strings = Vec::new();
+        let mut budget = limits::TextBudget::new(self.path, &header.name, self.file_bytes);
         // Every entry takes 8 bytes or more, so a false count ends in an error and not in an endless loop.
         for index in 0..count {
             let (kind, length, _) = self.tag()?;
@@ -351,6 +366,7 @@ impl Stream<'_> {
                 return Err(self.broken("a cell that is not one"));
             }
             if length == 0 {
+                budget.add(1, 0)?;
                 strings.push(String::new());
                 continue;
             }
@@ -362,7 +378,7 @@ impl Stream<'_> {
                     format!("`{}` holds a {kind} in cell {}; only cells of text are read", header.name, index + 1);
                 return Err(Error::format(self.path, why));
             }
-            strings.push(self.chars(&entry.shape)?.join(" "));
+            strings.push(self.chars(&entry.shape, &mut budget)?.join(" "));
             let unread = self.left.checked_sub(after).ok_or_else(|| self.broken("a cell longer than declared"))?;
             self.skip(unread)?;
         }
@@ -372,27 +388,15 @@ impl Stream<'_> {
     /// A sparse matrix in compressed columns, made dense.
     fn sparse(&mut self, header: &Header) -> Result<Array> {
         let &[rows, cols] = header.shape.as_slice() else { return Err(self.broken("a sparse array not of 2 sizes")) };
+        limits::check_expansion(self.path, &header.name, &header.shape, self.file_bytes)?;
         let mut list = |what: &str| {
             let (kind, bytes) = self.part(u64::MAX)?;
             let number = number_type(kind).ok_or_else(|| self.broken(format!("number type {kind} is unknown")))?;
             let shape = vec![bytes.len() / number.size()];
             Array::packed(self.path, what, shape, bytes, (number, self.big_endian), true)
         };
-        let (places, starts, values) = (list("row indices")?, list("column starts")?, list("values")?);
-        let count = limits::check_expansion(self.path, &header.name, &header.shape, self.file_bytes)?;
-        if starts.len() != cols + 1 {
-            return Err(self.broken("column starts do not match the columns"));
-        }
-        let mut dense = vec![0.0; count];
-        for col in 0..cols {
-            for k in starts.number(col) as usize..starts.number(col + 1) as usize {
-                if k >= places.len() || k >= values.len() || places.number(k) as usize >= rows {
-                    return Err(self.broken("a sparse entry outside the matrix"));
-                }
-                dense[places.number(k) as usize + col * rows] = values.number(k);
-            }
-        }
-        Ok(Array { shape: header.shape.clone(), values: Values::Dense(dense), row_major: false, integer: false })
+        let parts = (list("row indices")?, list("column starts")?, list("values")?);
+        dense_columns(self.path, &header.name, (rows, cols), &parts)
     }
 }
 

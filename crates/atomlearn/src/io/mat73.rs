@@ -3,27 +3,27 @@
 //! MATLAB writes its column-major arrays as they are and lets HDF5 read the sizes backwards, so that a d x n matrix
 //! appears as n x d. Plain HDF5 files, as Python writes them, are taken as they appear.
 
-use super::array::{Array, Values};
+use super::array::{Array, dense_columns};
 use super::assemble::Container;
 use super::mat73_numbers::Stored;
-use super::{Samples, Variable, limits, text};
+use super::{Samples, Variable, hdf5_source, limits, text};
 use crate::{Error, Result};
-use hdf5_pure::{AttrValue, Dataset, Datatype, File, Layout, Object};
-use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use hdf5_pure::{AttrValue, Dataset, Datatype, File, Layout, Object, VlenStringReadOptions};
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+/// What an open entry of a cell array takes in memory, rounded up.
+const CELL_BYTES: u64 = 2048;
+/// Inflated bytes of a whole file, as a multiple of what one part may take: chunks may be listed twice, or lie outside.
+const INFLATED_PARTS: u64 = 8;
+/// No collection of variable-length text is shorter; HDF5 itself starts at 4096.
+const SHORTEST_COLLECTION: usize = 512;
 
 /// HDF5 begins at the start of the file or at 512 times a power of two; MATLAB puts its own header first.
 pub(super) fn is_hdf5(bytes: &[u8]) -> bool {
     bytes.starts_with(SIGNATURE) || (9..16).any(|k| bytes.get(1 << k..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
-}
-
-/// Runs a reader from another package so that a panic over a malformed file becomes an error.
-pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    let damaged = |_| Err(Error::format(path, "the file is damaged; copy or save it again"));
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
 /// A scanned file.
@@ -33,6 +33,8 @@ pub(super) struct Mat73<'a> {
     file_bytes: usize,
     matlab: bool,
     variables: Vec<Variable>,
+    /// Bytes that the chunks read so far inflate to.
+    inflated: Cell<u64>,
 }
 
 impl<'a> Mat73<'a> {
@@ -42,15 +44,14 @@ impl<'a> Mat73<'a> {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         let matlab = extension == "mat" || bytes.starts_with(b"MATLAB");
         let bad = |error: hdf5_pure::Error| damaged(path, "its structure", error);
-        let file = File::from_bytes(bytes).map_err(bad)?;
+        let file = hdf5_source::open(bytes).map_err(bad)?;
         let end = file.superblock().eof_address;
         if end > file_bytes as u64 {
             let why = format!("has {file_bytes} of {end} bytes; the file is incomplete, copy or save it again");
             return Err(Error::format(path, why));
         }
         let mut variables = Vec::new();
-        for name in file.root().datasets().map_err(bad)? {
-            let dataset = file.dataset(&name).map_err(bad)?;
+        for (name, dataset) in file.root().iter_datasets().map_err(bad)? {
             let shape = sizes(path, &dataset, matlab)?;
             let kind = match matlab_class(&dataset.attrs().unwrap_or_default()) {
                 Some(class) => class,
@@ -58,12 +59,12 @@ impl<'a> Mat73<'a> {
             };
             variables.push(Variable { name, shape, kind });
         }
-        for name in file.root().groups().map_err(bad)? {
+        for (name, group) in file.root().iter_groups().map_err(bad)? {
             // `#refs#` and `#subsystem#` hold the insides of other variables.
             if name.starts_with('#') {
                 continue;
             }
-            let attributes = file.group(&name).and_then(|group| group.attrs()).unwrap_or_default();
+            let attributes = group.attrs().unwrap_or_default();
             let rows = attributes.get("MATLAB_sparse").and_then(whole);
             let (kind, shape) = match rows {
                 Some(rows) => ("sparse".to_string(), vec![rows, sparse_columns(&file, &name).unwrap_or(0)]),
@@ -72,7 +73,7 @@ impl<'a> Mat73<'a> {
             variables.push(Variable { name, shape, kind });
         }
         variables.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Mat73 { path, file, file_bytes, matlab, variables })
+        Ok(Mat73 { path, file, file_bytes, matlab, variables, inflated: Cell::new(0) })
     }
 
     fn bad(&self, name: &str, error: hdf5_pure::Error) -> Error {
@@ -99,6 +100,8 @@ impl<'a> Mat73<'a> {
     /// The declared size must be one that the file can really hold.
     fn check_size(&self, name: &str, dataset: &Dataset, shape: &[usize], size: usize) -> Result<usize> {
         let count = limits::check_expansion(self.path, name, shape, self.file_bytes)?;
+        let bytes = (count as u64).saturating_mul(size as u64);
+        limits::check_growth(self.path, &format!("`{name}`"), bytes, self.file_bytes)?;
         let stored_plainly = !matches!(dataset.layout(), Ok(Layout::Chunked { .. }));
         if stored_plainly && count.saturating_mul(size) > self.file_bytes {
             return Err(Error::format(self.path, format!("`{name}` is larger than the file; the file is incomplete")));
@@ -106,9 +109,22 @@ impl<'a> Mat73<'a> {
         // One chunk is inflated at a time, and its size is declared too.
         if let Ok(Some(chunk)) = dataset.chunk_shape() {
             let chunk: Vec<usize> = chunk.iter().map(|&side| usize::try_from(side).unwrap_or(usize::MAX)).collect();
-            limits::check_expansion(self.path, &format!("a chunk of `{name}`"), &chunk, self.file_bytes)?;
+            let chunk = limits::check_expansion(self.path, &format!("a chunk of `{name}`"), &chunk, self.file_bytes)?;
+            let chunks = dataset.chunks().map_err(|error| self.bad(name, error))?.len() as u64;
+            self.inflate(name, chunks.saturating_mul(chunk as u64).saturating_mul(size as u64))?;
         }
         Ok(count)
+    }
+
+    /// Counts bytes that chunks inflate to, over all reads: a file may ask for the same ones again and again.
+    fn inflate(&self, name: &str, bytes: u64) -> Result<()> {
+        self.inflated.set(self.inflated.get().saturating_add(bytes));
+        let (total, part) = (self.inflated.get(), limits::allowance(self.file_bytes));
+        if total <= part.saturating_mul(INFLATED_PARTS) {
+            return Ok(());
+        }
+        let why = format!("the chunks up to `{name}` hold far more than the file can; the file is damaged");
+        Err(Error::format(self.path, why))
     }
 
     /// The strings of a cell array, a char array, or an HDF5 string dataset; `None` where it is none of these.
@@ -117,10 +133,12 @@ impl<'a> Mat73<'a> {
         match (class, dataset.datatype().map_err(bad)?) {
             (_, Datatype::Reference { .. }) => {
                 let shape = sizes(self.path, dataset, false)?;
-                self.check_size(name, dataset, &shape, 8)?;
+                let count = self.check_size(name, dataset, &shape, 8)? as u64;
+                limits::check_growth(self.path, &format!("cells `{name}`"), CELL_BYTES * count, self.file_bytes)?;
                 let entries = dataset.dereference().map_err(bad)?;
+                let mut budget = limits::TextBudget::new(self.path, name, self.file_bytes);
                 let text = entries.iter().enumerate().map(|(index, entry)| match entry {
-                    Object::Dataset(entry) => self.chars(name, entry).map(|rows| rows.join(" ")),
+                    Object::Dataset(entry) => self.chars(name, entry, &mut budget).map(|rows| rows.join(" ")),
                     _ => {
                         let why = format!("`{name}` holds no text in cell {}; only cells of text are read", index + 1);
                         Err(Error::format(self.path, why))
@@ -128,19 +146,44 @@ impl<'a> Mat73<'a> {
                 });
                 text.collect::<Result<Vec<String>>>().map(Some)
             }
-            (Some("char"), _) => self.chars(name, dataset).map(Some),
-            (_, Datatype::String { .. } | Datatype::VariableLength { is_string: true, .. }) => {
+            (Some("char"), _) => {
+                let mut budget = limits::TextBudget::new(self.path, name, self.file_bytes);
+                self.chars(name, dataset, &mut budget).map(Some)
+            }
+            (_, datatype @ (Datatype::String { .. } | Datatype::VariableLength { is_string: true, .. })) => {
                 let shape = sizes(self.path, dataset, false)?;
-                let size = dataset.element_size().map_err(bad)?;
-                self.check_size(name, dataset, &shape, usize::try_from(size).unwrap_or(usize::MAX))?;
-                dataset.read_string().map(Some).map_err(bad)
+                let size = usize::try_from(dataset.element_size().map_err(bad)?).unwrap_or(usize::MAX);
+                let count = self.check_size(name, dataset, &shape, size)?;
+                let mut budget = limits::TextBudget::new(self.path, name, self.file_bytes);
+                if matches!(datatype, Datatype::String { .. }) {
+                    budget.add(count, count.saturating_mul(size))?;
+                    return dataset.read_string().map(Some).map_err(bad);
+                }
+                budget.add(count, 0)?;
+                self.check_collections(name, dataset)?;
+                let most = usize::try_from(limits::allowance(self.file_bytes)).unwrap_or(usize::MAX);
+                let options = VlenStringReadOptions::new().with_max_payload_bytes(most);
+                dataset.read_vlen_strings(options).map(Some).map_err(bad)
             }
             _ => Ok(None),
         }
     }
 
+    /// Variable-length text lies in collections, which the package searches one by one: more of them than fit into the
+    /// file would take for ever. An entry is a length, the address of a collection, and a place in it.
+    fn check_collections(&self, name: &str, dataset: &Dataset) -> Result<()> {
+        let raw = dataset.read_raw().map_err(|error| self.bad(name, error))?;
+        let width = usize::from(self.file.superblock().offset_size);
+        let addresses: HashSet<&[u8]> = raw.chunks_exact(8 + width).map(|entry| &entry[4..4 + width]).collect();
+        if addresses.len() > 2 + self.file_bytes / SHORTEST_COLLECTION {
+            let why = format!("`{name}` points to more text than the file can hold; the file is damaged");
+            return Err(Error::format(self.path, why));
+        }
+        Ok(())
+    }
+
     /// A MATLAB char array: UTF-16 numbers, each row one string.
-    fn chars(&self, name: &str, dataset: &Dataset) -> Result<Vec<String>> {
+    fn chars(&self, name: &str, dataset: &Dataset, budget: &mut limits::TextBudget<'_>) -> Result<Vec<String>> {
         let attributes = dataset.attrs().map_err(|error| self.bad(name, error))?;
         if matlab_class(&attributes).as_deref() != Some("char") {
             return Err(Error::format(self.path, format!("`{name}` holds cells that are not text")));
@@ -148,8 +191,11 @@ impl<'a> Mat73<'a> {
         if attributes.contains_key("MATLAB_empty") {
             return Ok(vec![String::new()]);
         }
+        let shape = sizes(self.path, dataset, self.matlab)?;
+        let rows = shape.first().copied().unwrap_or(1).max(1);
+        // A code unit takes up to three bytes as UTF-8, and two on the way.
+        budget.add(rows, limits::product(&shape).unwrap_or(usize::MAX).saturating_mul(5))?;
         let codes = self.numbers(name, dataset)?;
-        let rows = codes.shape.first().copied().unwrap_or(1).max(1);
         let row = |row: usize| {
             let units: Vec<u16> = (row..codes.len()).step_by(rows).map(|i| codes.number(i) as u16).collect();
             let text = text::from_utf16(&units);
@@ -166,27 +212,22 @@ impl<'a> Mat73<'a> {
             let dataset = self.file.dataset(&whole).map_err(|error| self.bad(name, error))?;
             self.numbers(&whole, &dataset)
         };
-        let (places, starts, values) = (part("ir")?, part("jc")?, part("data")?);
         let &[rows, cols] = variable.shape.as_slice() else {
             return Err(Error::format(self.path, format!("`{name}` is not a matrix")));
         };
-        let count = limits::check_expansion(self.path, name, &variable.shape, self.file_bytes)?;
-        let mut dense = vec![0.0; count];
-        for col in 0..cols.min(starts.len().saturating_sub(1)) {
-            for k in starts.number(col) as usize..starts.number(col + 1) as usize {
-                if k >= places.len() || k >= values.len() || places.number(k) as usize >= rows {
-                    return Err(Error::format(self.path, format!("`{name}` has an entry outside the matrix")));
-                }
-                dense[places.number(k) as usize + col * rows] = values.number(k);
-            }
-        }
-        Ok(Array { shape: variable.shape.clone(), values: Values::Dense(dense), row_major: false, integer: false })
+        limits::check_expansion(self.path, name, &variable.shape, self.file_bytes)?;
+        let parts = (part("ir")?, part("jc")?, part("data")?);
+        dense_columns(self.path, name, (rows, cols), &parts)
     }
 }
 
 impl Container for Mat73<'_> {
     fn path(&self) -> &Path {
         self.path
+    }
+
+    fn file_bytes(&self) -> usize {
+        self.file_bytes
     }
 
     fn variables(&self) -> &[Variable] {

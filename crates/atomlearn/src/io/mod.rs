@@ -6,6 +6,7 @@
 mod array;
 mod assemble;
 mod digits;
+mod hdf5_source;
 mod images;
 mod labels;
 mod libsvm;
@@ -17,6 +18,8 @@ mod npy;
 mod npy_rows;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_check;
 pub mod pictures;
 mod table;
 mod text;
@@ -27,9 +30,13 @@ pub use digits::digits;
 pub use npy_rows::NpyRows;
 pub use write::write;
 
+use crate::guard::guarded;
 use crate::{Error, Result};
 use faer::Mat;
 use std::path::{Path, PathBuf};
+
+/// What is said of a file that makes another package panic.
+const DAMAGED: &str = "the file is damaged; copy or save it again";
 
 /// Which way round a stored matrix lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +122,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
 pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
     match format_of(path, &bytes)? {
         Format::Mat5 => assemble::assemble(&mat5::Mat5::scan(path, &bytes)?, options),
-        Format::Hdf5 => mat73::guarded(path, || assemble::assemble(&mat73::Mat73::scan(path, bytes)?, options)),
+        Format::Hdf5 => guarded(path, DAMAGED, || assemble::assemble(&mat73::Mat73::scan(path, bytes)?, options)),
         Format::Npy => assemble::assemble(&npy::Npy::scan(path, &bytes)?, options),
         Format::Npz => assemble::assemble(&npy::Npz::scan(path, &bytes)?, options),
         Format::Table => table::read(path, &bytes, options),
@@ -148,7 +155,7 @@ pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {
         return Err(Error::format(path, format!("the array is empty ({})", limits::shape_text(&array.shape))));
     }
     let place = |i: usize, j: usize| if array.row_major { j * features + i } else { i * samples + j };
-    Ok(Mat::from_fn(features, samples, |i, j| array.number(place(i, j))))
+    limits::matrix(path, "the array", (features, samples), bytes.len(), |i, j| array.number(place(i, j)))
 }
 
 /// Lists what a file holds without reading the numbers; tables give one entry per column.
@@ -164,7 +171,7 @@ pub fn variables_in(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
     use assemble::Container;
     match format_of(path, &bytes)? {
         Format::Mat5 => Ok(mat5::Mat5::scan(path, &bytes)?.variables().to_vec()),
-        Format::Hdf5 => mat73::guarded(path, || Ok(mat73::Mat73::scan(path, bytes)?.variables().to_vec())),
+        Format::Hdf5 => guarded(path, DAMAGED, || Ok(mat73::Mat73::scan(path, bytes)?.variables().to_vec())),
         Format::Npy => Ok(npy::Npy::scan(path, &bytes)?.variables().to_vec()),
         Format::Npz => Ok(npy::Npz::scan(path, &bytes)?.variables().to_vec()),
         Format::Table => table::variables(path, &bytes),

@@ -25,6 +25,7 @@ pub(super) struct Npy<'a> {
 /// An archive of arrays.
 pub(super) struct Npz<'a> {
     path: &'a Path,
+    file_bytes: usize,
     members: Vec<Member<'a>>,
     variables: Vec<Variable>,
 }
@@ -50,13 +51,17 @@ impl<'a> Npz<'a> {
             variables.push(header.variable(name));
             members.push(member);
         }
-        Ok(Npz { path, members, variables })
+        Ok(Npz { path, file_bytes: bytes.len(), members, variables })
     }
 }
 
 impl Container for Npy<'_> {
     fn path(&self) -> &Path {
         self.path
+    }
+
+    fn file_bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     fn variables(&self) -> &[Variable] {
@@ -77,6 +82,10 @@ impl Container for Npz<'_> {
         self.path
     }
 
+    fn file_bytes(&self) -> usize {
+        self.file_bytes
+    }
+
     fn variables(&self) -> &[Variable] {
         &self.variables
     }
@@ -86,20 +95,40 @@ impl Container for Npz<'_> {
     }
 
     fn load(&self, index: usize) -> Result<Array> {
-        let bytes = self.members[index].read(self.path)?;
-        parse(self.path, &self.variables[index].name, &bytes)
+        let bytes = self.members[index].read(self.path, self.file_bytes)?;
+        let name = &self.variables[index].name;
+        let (header, count) = header_of(self.path, name, &bytes)?;
+        // The elements stay where they are: a copy would take as much again.
+        let mut elements = bytes;
+        elements.drain(..header.data);
+        elements.truncate(count);
+        if let Element::Unicode(_) | Element::Bytes(_) = header.element {
+            let words = limits::product(&header.shape).unwrap_or(usize::MAX);
+            limits::TextBudget::new(self.path, name, self.file_bytes).add(words, elements.len())?;
+        }
+        header.array(self.path, name, header.shape.clone(), elements)
     }
 }
 
 /// An array from the content of a `.npy`.
 pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Array> {
+    let (header, length) = header_of(path, name, bytes)?;
+    let mut data = limits::with_room(path, name, length)?;
+    data.extend_from_slice(&bytes[header.data..header.data + length]);
+    header.array(path, name, header.shape.clone(), data)
+}
+
+/// The header, and the number of bytes of the elements, which are all there.
+fn header_of(path: &Path, name: &str, bytes: &[u8]) -> Result<(Header, usize)> {
     let header = Header::parse(path, name, bytes)?;
     let short = || Error::format(path, format!("{name} ends too early; the file is incomplete, copy or save it again"));
     // The elements are in memory already, so that what they become is bounded by them, whatever shape is declared.
     let count = limits::product(&header.shape).ok_or_else(short)?;
     let length = count.checked_mul(header.element_size(path, name)?).ok_or_else(short)?;
-    let data = bytes.get(header.data..).and_then(|data| data.get(..length)).ok_or_else(short)?;
-    header.array(path, name, header.shape.clone(), data.to_vec())
+    if bytes.len().checked_sub(header.data).is_none_or(|there| there < length) {
+        return Err(short());
+    }
+    Ok((header, length))
 }
 
 /// What an element is; text with its width in bytes.

@@ -88,7 +88,8 @@ impl NpyRows {
 
     /// Rows `start..start + count` as labels.
     pub fn labels(&self, start: usize, count: usize) -> Result<Vec<String>> {
-        Ok(labels::from_array(&self.path, "labels", &self.read(start, count)?)?.text)
+        // Rows are stored as they are, so that the file cannot hold more of them than its size says.
+        Ok(labels::from_array(&self.path, "labels", &self.read(start, count)?, usize::MAX)?.text)
     }
 
     /// The header is read again, so that a file that was replaced meanwhile is noticed.
@@ -100,7 +101,7 @@ impl NpyRows {
         }
         limits::check_dense(&self.path, "the rows", &[count, self.width])?;
         let row = header.element_size(&self.path, "the array")? * self.width;
-        let mut bytes = vec![0; row * count];
+        let mut bytes = limits::filled(&self.path, "the rows", row * count, 0)?;
         let mut file = File::open(&self.path).map_err(Error::io(&self.path))?;
         file.seek(SeekFrom::Start((header.data + row * start) as u64)).map_err(Error::io(&self.path))?;
         file.read_exact(&mut bytes).map_err(Error::io(&self.path))?;

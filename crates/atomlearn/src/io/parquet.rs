@@ -1,21 +1,24 @@
 //! Parquet tables: one sample per row, columns of plain numbers or text.
 
-use super::mat73::guarded;
+use super::parquet_check::{CheckedPages, TEXT_BATCH, check_pages, check_schema};
 use super::table::{check_options, matching, roles};
-use super::{RawData, ReadOptions, Variable, array, assemble, labels, limits, text};
+use super::{DAMAGED, RawData, ReadOptions, Variable, array, assemble, labels, limits, text};
+use crate::guard::guarded;
 use crate::{Error, Result};
 use ::parquet::basic::{ConvertedType, Type};
-use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 use bytes::Bytes;
-use faer::Mat;
+use std::cell::Cell;
 use std::path::Path;
 
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
+/// Bytes that all pages may unpack to, as a multiple of what one part of the file may take.
+const UNPACKED_PARTS: u64 = 2;
 
 /// The values of a column, missing ones as NaN or empty text.
 enum Column {
@@ -27,7 +30,7 @@ enum Column {
 pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
     check_options(path, options)?;
     let length = bytes.len();
-    guarded(path, || {
+    guarded(path, DAMAGED, || {
         let table = Table::open(path, bytes)?;
         let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
         let roles = roles(&names, options)?;
@@ -36,7 +39,7 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
             return Err(Error::format(path, format!("the table has {n} samples of {d} features; nothing to read")));
         }
         limits::check_expansion(path, "the table", &[d, n], length)?;
-        let mut x = Mat::zeros(d, n);
+        let mut x = limits::matrix(path, "the table", (d, n), length, |_, _| 0.0)?;
         for (feature, &column) in roles.features.iter().enumerate() {
             let name = names[column];
             let Column::Numbers(values) = table.column(column)? else {
@@ -64,6 +67,7 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
             Some(Column::Text(_)) => return Err(Error::format(path, "`is_train` must hold 0 or 1, not text")),
             None => None,
         };
+        roles.name.map_or(Ok(()), |column| table.check_text(column))?;
         let names = roles.name.map(|column| table.texts(column)).transpose()?;
         Ok(RawData { x, labels, is_train, image_shape: None, names })
     })
@@ -71,7 +75,7 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
 
 /// One entry per column.
 pub(super) fn variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
-    guarded(path, || {
+    guarded(path, DAMAGED, || {
         let table = Table::open(path, bytes)?;
         let variable = |column: &Description| Variable {
             name: column.name.clone(),
@@ -91,14 +95,19 @@ struct Description {
 
 struct Table<'a> {
     path: &'a Path,
+    bytes: Bytes,
     reader: SerializedFileReader<Bytes>,
     columns: Vec<Description>,
     rows: usize,
+    /// Bytes that the pages read so far unpack to: columns may share pages.
+    unpacked: Cell<u64>,
 }
 
 impl<'a> Table<'a> {
     fn open(path: &'a Path, bytes: Vec<u8>) -> Result<Self> {
-        let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| damaged(path, &error))?;
+        check_schema(path, &bytes)?;
+        let bytes = Bytes::from(bytes);
+        let reader = SerializedFileReader::new(bytes.clone()).map_err(|error| damaged(path, &error))?;
         let metadata = reader.metadata().file_metadata();
         let rows =
             usize::try_from(metadata.num_rows()).map_err(|_| Error::format(path, "a negative number of rows"))?;
@@ -107,7 +116,7 @@ impl<'a> Table<'a> {
         if columns.is_empty() {
             return Err(Error::format(path, "the table has no columns"));
         }
-        Ok(Table { path, reader, columns, rows })
+        Ok(Table { path, bytes, reader, columns, rows, unpacked: Cell::new(0) })
     }
 
     /// One column as it is stored, numbers as `f64`.
@@ -133,19 +142,11 @@ impl<'a> Table<'a> {
             return Err(Error::format(self.path, why));
         }
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+        let mut budget = limits::TextBudget::new(self.path, &description.name, self.bytes.len());
+        let mut too_much = None;
         for group in 0..self.reader.num_row_groups() {
             let bad = |error| damaged(self.path, &error);
-            let chunk = self.reader.metadata().row_group(group).columns().get(index);
-            // The package asserts this instead of returning an error.
-            let placed = chunk.is_some_and(|chunk| {
-                let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-                start >= 0 && chunk.compressed_size() >= 0
-            });
-            if !placed {
-                return Err(bad(ParquetError::General("a column outside the file".into())));
-            }
-            let column =
-                self.reader.get_row_group(group).and_then(|group| group.get_column_reader(index)).map_err(bad)?;
+            let column = self.pages(group, index)?;
             let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
             if as_text {
                 gather_text(column, rows, &mut texts, unsigned).map_err(bad)?;
@@ -154,7 +155,13 @@ impl<'a> Table<'a> {
             let flag = |&value: &bool| f64::from(u8::from(value));
             let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
             let long = |&value: &i64| if unsigned { value as u64 as f64 } else { value as f64 };
-            let word = |value: &ByteArray| text::from_utf8(value.data());
+            let word = |value: &ByteArray| match budget.add(1, value.data().len()) {
+                Ok(()) => text::from_utf8(value.data()),
+                Err(error) => {
+                    too_much.get_or_insert(error);
+                    String::new()
+                }
+            };
             match column {
                 ColumnReader::BoolColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, flag),
                 ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, short),
@@ -165,6 +172,9 @@ impl<'a> Table<'a> {
                 _ => Err(ParquetError::General("a column of another type than declared".into())),
             }
             .map_err(bad)?;
+            if let Some(error) = too_much {
+                return Err(error);
+            }
         }
         let found = numbers.len().max(texts.len());
         if found != self.rows {
@@ -175,7 +185,36 @@ impl<'a> Table<'a> {
         Ok(if texts.is_empty() { Column::Numbers(numbers) } else { Column::Text(texts) })
     }
 
+    /// The reader of a column in a row group, its pages checked.
+    fn pages(&self, group: usize, index: usize) -> Result<ColumnReader> {
+        let bad = |error| damaged(self.path, &error);
+        let group = self.reader.get_row_group(group).map_err(bad)?;
+        let outside = || bad(ParquetError::General("a column outside the file".into()));
+        let chunk = group.metadata().columns().get(index).ok_or_else(outside)?;
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+        let (start, length) = place.ok_or_else(outside)?;
+        let allowed = limits::allowance(self.bytes.len());
+        let total = self.unpacked.get().saturating_add(check_pages(self.path, &self.bytes, start, length)?);
+        if total > allowed.saturating_mul(UNPACKED_PARTS) {
+            let why = "its pages unpack to far more than a file of this size holds; write the table again";
+            return Err(Error::format(self.path, why));
+        }
+        self.unpacked.set(total);
+        let pages = group.get_column_page_reader(index).map_err(bad)?;
+        let description = chunk.column_descr_ptr();
+        let longest = allowed / TEXT_BATCH as u64;
+        let checked = CheckedPages { pages, longest, has_levels: description.max_def_level() > 0 };
+        Ok(get_column_reader(description, Box::new(checked)))
+    }
+
+    /// Room for one piece of text per row.
+    fn check_text(&self, column: usize) -> Result<()> {
+        limits::TextBudget::new(self.path, &self.columns[column].name, self.bytes.len()).add(self.rows, 0)
+    }
+
     fn labels(&self, column: usize) -> Result<Vec<String>> {
+        self.check_text(column)?;
         let text = self.texts(column)?;
         match text.iter().position(String::is_empty) {
             Some(sample) => Err(labels::missing_label(self.path, sample)),
@@ -244,26 +283,27 @@ fn gather<T: DataType, V: Clone>(
     rows: usize,
     out: &mut Vec<V>,
     missing: V,
-    convert: impl Fn(&T::T) -> V,
+    mut convert: impl FnMut(&T::T) -> V,
 ) -> std::result::Result<(), ParquetError> {
     let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let batch = if T::get_physical_type() == Type::BYTE_ARRAY { TEXT_BATCH } else { BATCH };
     while out.len() < rows {
         levels.clear();
         values.clear();
-        let batch = BATCH.min(rows - out.len());
+        let batch = batch.min(rows - out.len());
         let (records, stored, _) = reader.read_records(batch, Some(&mut levels), None, &mut values)?;
         if records == 0 {
             break;
         }
         if levels.is_empty() {
-            out.extend(values.iter().take(stored).map(&convert));
+            out.extend(values.iter().take(stored).map(&mut convert));
             continue;
         }
         // A level of 0 marks a missing value, for which nothing is stored.
         let mut values = values.iter();
         for &level in &levels {
             let value = if level == 0 { None } else { values.next() };
-            out.push(value.map_or_else(|| missing.clone(), &convert));
+            out.push(value.map_or_else(|| missing.clone(), &mut convert));
         }
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! Image files: finding them in a folder, and decoding one with bounded memory.
 
-use super::mat73::guarded;
-use super::{limits, text};
+use super::limits::{self, check_growth};
+use super::{DAMAGED, text};
+use crate::guard::guarded;
 use crate::{Error, Result};
 use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageFormat, ImageReader, Limits, Luma, Rgb};
 use libjpeg_turbo_rs::{PixelFormat, decompress_to};
@@ -13,10 +14,14 @@ const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "pnm", "pgm", "ppm", "pbm"
 const MAX_SIDE: u32 = 1 << 15;
 /// Nor has it more pixels: room for the cameras of most telephones, and 192 MiB in 8-bit colour.
 const MAX_PIXELS: u64 = 1 << 26;
-const MAX_DECODED: u64 = 1 << 29;
 /// What red, green and blue count in grey, in parts of 65536: luma of ITU-R BT.601, rounded to the nearest as Pillow's
 /// `convert("L")` does. The page of the server has the same numbers, so that training and serving see the same.
 pub const GREY_WEIGHTS: [u32; 3] = [19595, 38470, 7471];
+const MAX_DECODED: u64 = 1 << 28;
+/// What a decoder may keep of a PNG beside its pixels: colour profiles and texts, which nobody asks for.
+const MAX_EXTRAS: u64 = 1 << 26;
+/// Progressive JPEGs repeat the whole image in every scan; writers make about ten.
+const MAX_SCANS: usize = 100;
 
 /// One image file of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +140,7 @@ impl Picture {
 
     /// Decodes the bytes of an image file; `name` is what messages call it.
     pub fn decode(name: &Path, bytes: &[u8]) -> Result<Self> {
-        guarded(name, || decode(bytes).map_err(|why| Error::format(name, why)))
+        guarded(name, DAMAGED, || decode(name, bytes))
     }
 
     /// The picture in grey, by [`GREY_WEIGHTS`].
@@ -187,31 +192,36 @@ fn grey(colour: [u8; 3]) -> u8 {
     ((weighted.sum::<u32>() + (1 << 15)) >> 16) as u8
 }
 
-fn decode(bytes: &[u8]) -> Result<Picture, String> {
-    let bad = |why: String| format!("not a readable image ({why}); mend or remove it");
+fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
+    let bad = |why: String| Error::format(name, format!("not a readable image ({why}); fix or remove it"));
     let mut reader = ImageReader::new(std::io::Cursor::new(bytes));
     // The content decides, since extensions of images are often wrong.
     reader = reader.with_guessed_format().map_err(|e| bad(e.to_string()))?;
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_DECODED);
+    limits.max_alloc = Some(if reader.format() == Some(ImageFormat::Png) { MAX_EXTRAS } else { MAX_DECODED });
     reader.limits(limits);
     let is_jpeg = reader.format() == Some(ImageFormat::Jpeg);
+    if is_jpeg && bytes.windows(2).filter(|pair| *pair == [0xff, 0xda]).count() > MAX_SCANS {
+        return Err(bad(format!("it has more than {MAX_SCANS} scans")));
+    }
     let mut decoder = reader.into_decoder().map_err(|e| bad(e.to_string()))?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
         return Err(bad("it has no pixels".into()));
     }
     if u64::from(width) * u64::from(height) > MAX_PIXELS || decoder.total_bytes() > MAX_DECODED {
-        return Err(format!(
-            "the image is {width} x {height} pixels, {} million at most are read; make it smaller",
-            MAX_PIXELS / 1_000_000
-        ));
+        let most = MAX_PIXELS / 1_000_000;
+        let why = format!("the image is {width} x {height} pixels, {most} million at most are read; make it smaller");
+        return Err(Error::format(name, why));
     }
     if matches!(decoder.color_type(), ColorType::Rgb32F | ColorType::Rgba32F) {
-        return Err("an image of floating point numbers, whose white is not known; save it with 8 or 16 bits".into());
+        let why = "an image of floating point numbers, whose white is not known; save it with 8 or 16 bits";
+        return Err(Error::format(name, why));
     }
+    let what = format!("the image of {width} x {height} pixels");
+    check_growth(name, &what, decoder.total_bytes(), bytes.len())?;
     let orientation = decoder.orientation().map_err(|e| bad(e.to_string()))?;
     let exact = match decoder.color_type() {
         ColorType::L8 if is_jpeg => jpeg(bytes, PixelFormat::Grayscale),

@@ -72,10 +72,14 @@ impl Member<'_> {
     }
 
     /// The whole member, its checksum verified.
-    pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>> {
+    pub(super) fn read(&self, path: &Path, file_bytes: usize) -> Result<Vec<u8>> {
+        limits::check_growth(path, &self.name, self.size, file_bytes)?;
         limits::check_memory(path, self.size, &self.name)?;
         let read = limits::read_exactly(&mut self.reader(path)?, self.size);
-        let bytes = read.map_err(|error| self.damaged(path, &error.to_string()))?;
+        let bytes = read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::OutOfMemory => limits::read_error(path, error, self.size),
+            _ => self.damaged(path, &error.to_string()),
+        })?;
         let mut crc = Crc::new();
         crc.update(&bytes);
         if crc.sum() == self.crc { Ok(bytes) } else { Err(self.damaged(path, "wrong checksum")) }
