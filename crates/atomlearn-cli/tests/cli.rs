@@ -19,6 +19,8 @@ mod images;
 mod out_of_core;
 #[path = "cli/serving.rs"]
 mod serving;
+#[path = "cli/tables.rs"]
+mod tables;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -82,7 +82,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         check_output(path)?;
     }
     let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
-    let data = args.reading.read_labelled(path)?;
+    let data = args.reading.read_labelled(path, console)?;
     let mut watch = CompareWatch::new(console, false);
     let records = reproduce::run(&recipe, &data, &known, args.records.as_deref(), &mut watch);
     watch.finish();

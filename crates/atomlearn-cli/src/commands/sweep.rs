@@ -74,7 +74,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         check_output(path)?;
     }
     let known = settings::known(args.records.as_deref(), args.resume, record::read)?;
-    let data = args.reading.read_labelled(&args.data)?;
+    let data = args.reading.read_labelled(&args.data, console)?;
     let splits = args.splitting.choose(&data)?;
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let records = run_plan(&plan, &known, args.records.as_deref(), false, console)?;

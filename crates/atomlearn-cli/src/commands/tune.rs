@@ -92,7 +92,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         check_output(path)?;
     }
     let known = settings::known(args.records.as_deref(), args.resume, tune::read)?;
-    let data = args.reading.read_labelled(&args.data)?;
+    let data = args.reading.read_labelled(&args.data, console)?;
     let places = training_part(args, &data)?;
     let folds = Folds::new(&data, &places, spec.folds, spec.seed)?;
     let tuning = Tuning { folds: &folds, prep: &preps[0], method, base: &base, spec: &spec };

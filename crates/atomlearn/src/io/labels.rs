@@ -39,6 +39,17 @@ pub(super) fn missing_label(path: &Path, sample: usize) -> Error {
     ))
 }
 
+/// The labels of a file of text, given as its cells.
+pub(super) fn from_text<'a>(path: &Path, cells: impl IntoIterator<Item = &'a str>) -> Result<Labels> {
+    let cells: Vec<&str> = cells.into_iter().map(str::trim).collect();
+    let missing = |cell: &&str| cell.is_empty() || cell.eq_ignore_ascii_case("nan");
+    if let Some(sample) = cells.iter().position(missing) {
+        return Err(missing_label(path, sample));
+    }
+    let numeric = cells.iter().all(|cell| cell.parse::<f64>().is_ok());
+    Ok(Labels { text: cells.into_iter().map(tidy).collect(), numeric })
+}
+
 /// A label file: `.npy`, or text with one label per line under an optional heading.
 pub(super) fn read_file(path: &Path) -> Result<Labels> {
     let bytes = limits::read_file(path)?;

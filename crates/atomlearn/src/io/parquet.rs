@@ -1,8 +1,8 @@
 //! Parquet tables: one sample per row, columns of plain numbers or text.
 
 use super::mat73::guarded;
-use super::table::{check_options, matching, roles};
-use super::{RawData, ReadOptions, Variable, array, assemble, labels, limits};
+use super::table::{Cells, Column};
+use super::{Variable, limits};
 use crate::{Error, Result};
 use ::parquet::basic::{ConvertedType, Type};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -11,68 +11,29 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 use bytes::Bytes;
-use faer::Mat;
 use std::path::Path;
 
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
 
-/// The values of a column, missing ones as NaN or empty text.
-enum Column {
-    Numbers(Vec<f64>),
-    Text(Vec<String>),
-}
-
-/// Reads a table.
-pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
-    check_options(path, options)?;
+/// Reads a table, whole.
+pub(super) fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
     let length = bytes.len();
-    guarded(path, || {
-        let table = Table::open(path, bytes)?;
-        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        let roles = roles(&names, options)?;
-        let (d, n) = (roles.features.len(), table.rows);
-        if n == 0 || d == 0 {
-            return Err(Error::format(path, format!("the table has {n} samples of {d} features; nothing to read")));
-        }
-        limits::check_expansion(path, "the table", &[d, n], length)?;
-        let mut x = Mat::zeros(d, n);
-        for (feature, &column) in roles.features.iter().enumerate() {
-            let name = names[column];
-            let Column::Numbers(values) = table.column(column)? else {
-                let why =
-                    format!("column `{name}` holds text, not numbers; drop it, or name it with --y if it is the label");
-                return Err(Error::format(path, why));
-            };
-            for (sample, value) in values.into_iter().enumerate() {
-                x[(feature, sample)] = value;
-            }
-        }
-        let labels = match (&options.labels, roles.label) {
-            (Some(file), _) => Some(matching(labels::read_file(file)?, file, n)?),
-            (None, Some(column)) => Some(table.labels(column)?),
-            (None, None) => None,
+    let table = Table::open(path, bytes)?;
+    let (columns, rows) = (table.columns.len(), table.rows);
+    if rows > 0 {
+        limits::check_expansion(path, "the table", &[columns, rows], length)?;
+    }
+    let column = |index: usize| -> Result<Column> {
+        let cells = if table.columns[index].usable {
+            table.column(index)?
+        } else {
+            Cells::Unusable(table.columns[index].kind.clone())
         };
-        let is_train = match roles.split.map(|column| table.column(column)).transpose()? {
-            Some(Column::Numbers(flags)) => Some(
-                flags
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &v)| assemble::train_flag(path, i, v))
-                    .collect::<Result<Vec<bool>>>()?,
-            ),
-            Some(Column::Text(_)) => return Err(Error::format(path, "`is_train` must hold 0 or 1, not text")),
-            None => None,
-        };
-        let names = match roles.name.map(|column| table.column(column)).transpose()? {
-            Some(Column::Text(names)) => Some(names),
-            Some(Column::Numbers(values)) => {
-                Some(values.iter().map(|&value| array::number_label(value).unwrap_or_default()).collect())
-            }
-            None => None,
-        };
-        Ok(RawData { x, labels, is_train, image_shape: None, names })
-    })
+        Ok(Column::new(table.columns[index].name.clone(), cells, false))
+    };
+    let read = (0..columns).map(column).collect::<Result<Vec<Column>>>()?;
+    Ok(super::table::Table::typed(path, read, rows, table.pandas_index()))
 }
 
 /// One entry per column.
@@ -116,15 +77,20 @@ impl<'a> Table<'a> {
         Ok(Table { path, reader, columns, rows })
     }
 
+    /// Names of the columns that pandas keeps its index in.
+    fn pandas_index(&self) -> Vec<String> {
+        let metadata = self.reader.metadata().file_metadata();
+        let stored = metadata.key_value_metadata().into_iter().flatten().find(|entry| entry.key == "pandas");
+        let parsed = stored.and_then(|entry| serde_json::from_str::<serde_json::Value>(entry.value.as_deref()?).ok());
+        let columns = parsed.as_ref().and_then(|value| value.get("index_columns")?.as_array());
+        // An index that only counts is kept as an object, without a column.
+        columns.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_string)).collect()
+    }
+
     /// One column through all row groups.
-    fn column(&self, index: usize) -> Result<Column> {
+    fn column(&self, index: usize) -> Result<Cells> {
         let description = &self.columns[index];
-        if !description.usable {
-            let why =
-                format!("column `{}` is of type {}; convert it to numbers or text", description.name, description.kind);
-            return Err(Error::format(self.path, why));
-        }
-        let (mut numbers, mut text) = (Vec::new(), Vec::new());
+        let (mut numbers, mut text, mut wide) = (Vec::new(), Vec::new(), Vec::new());
         for group in 0..self.reader.num_row_groups() {
             let bad = |error| damaged(self.path, &error);
             let chunk = self.reader.metadata().row_group(group).columns().get(index);
@@ -141,40 +107,35 @@ impl<'a> Table<'a> {
             let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
             let flag = |&value: &bool| f64::from(u8::from(value));
             let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
-            let long = |&value: &i64| if unsigned { value as u64 as f64 } else { value as f64 };
-            let word = |value: &ByteArray| String::from_utf8_lossy(value.data()).into_owned();
+            let long = |&value: &i64| Some(if unsigned { i128::from(value as u64) } else { i128::from(value) });
+            let word = |value: &ByteArray| Some(String::from_utf8_lossy(value.data()).into_owned());
             match column {
                 ColumnReader::BoolColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, flag),
                 ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, short),
-                ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, long),
+                ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, &mut wide, None, long),
                 ColumnReader::FloatColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| f64::from(v)),
                 ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| v),
-                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut text, String::new(), word),
+                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut text, None, word),
                 _ => Err(ParquetError::General("a column of another type than declared".into())),
             }
             .map_err(bad)?;
         }
-        let found = numbers.len().max(text.len());
+        let found = numbers.len().max(text.len()).max(wide.len());
         if found != self.rows {
             let why =
                 format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
             return Err(Error::format(self.path, why));
         }
-        Ok(if text.is_empty() { Column::Numbers(numbers) } else { Column::Text(text) })
-    }
-
-    fn labels(&self, column: usize) -> Result<Vec<String>> {
-        let missing = |sample| labels::missing_label(self.path, sample);
-        match self.column(column)? {
-            Column::Numbers(values) => {
-                let label = |(i, &value): (usize, &f64)| array::number_label(value).ok_or_else(|| missing(i));
-                values.iter().enumerate().map(label).collect()
-            }
-            Column::Text(text) => match text.iter().position(String::is_empty) {
-                Some(sample) => Err(missing(sample)),
-                None => Ok(text),
-            },
+        if !wide.is_empty() {
+            // Whole numbers stay whole only where `f64` would lose digits of them.
+            let exact = |value: &Option<i128>| value.is_none_or(|value| value.abs() <= 1 << 53);
+            let number = |value: &Option<i128>| value.map_or(f64::NAN, |value| value as f64);
+            return Ok(match wide.iter().all(exact) {
+                true => Cells::Numbers(wide.iter().map(number).collect()),
+                false => Cells::Integers(wide),
+            });
         }
+        Ok(if text.is_empty() { Cells::Numbers(numbers) } else { Cells::Words(text) })
     }
 }
 
