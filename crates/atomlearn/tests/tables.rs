@@ -316,6 +316,20 @@ fn decimal_commas_separators_and_packing() {
 }
 
 #[test]
+fn broken_rows_are_refused() {
+    for (text, part) in [
+        ("a,b,kind\n1,2,x\n3,4,\"y\n5,6,x\n7,8,y\n", "line 3 opens a quotation mark"),
+        ("1,2\n3,4,x\n5,6,y\n", "one cell less"),
+        ("a,b,kind\n1,2,x\n3,4\n", "line 3 has 2 cells"),
+    ] {
+        let message = refused(text, &ReadOptions::default());
+        assert!(message.contains(part), "{message}");
+    }
+    let raw = csv("a,b,kind\n1,2,\"x \"\"one\"\"\nand more\"\n3,4,5\" y\n");
+    assert_eq!(raw.labels.unwrap(), ["x \"one\"\nand more", "5\" y"]);
+}
+
+#[test]
 fn other_encodings_are_read_with_a_word() {
     let latin = b"l\xe4nge,breite,stra\xdfe\n1,2,M\xfcnchen\n3,4,K\xf6ln\n5,6,K\xf6ln\n";
     let raw = open("a.csv", latin, &ReadOptions::default()).unwrap();

@@ -95,7 +95,10 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
     if console.json {
         return Err(Failure::usage("--out-of-core writes CSV as it goes; leave out --json"));
     }
-    let options = ReadOptions { y: Some("none".into()), ..args.reading.options_for(model)? };
+    let mut options = args.reading.options_for(model)?;
+    if options.schema.is_some() {
+        options = ReadOptions { y: Some("none".into()), ..options };
+    }
     let plan = Plan::new(&args.data, &options, None, false)?;
     tell(&plan.notes, console);
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {

@@ -104,7 +104,15 @@ fn label(table: &Table<'_>, schema: &TableSchema, matched: &Matched, options: &R
         None => Ok(match &schema.label {
             Some(label) if by_name => table.named(&label.name).ok().and_then(|places| places.first().copied()),
             Some(label) => Some(label.place).filter(|place| matched.others.contains(place)),
-            None => roles::usual_label(table, &matched.others).map(|(place, _)| place),
+            // The model does not say: what is left and is no id may be it.
+            None => {
+                let ids = roles::ids(table, &matched.others);
+                let no_split = |place: &usize| !(table.header && is_split_name(&table.columns[*place].name));
+                let free: Vec<usize> = matched.others.iter().copied().filter(no_split).collect();
+                let no_ids: Vec<usize> = free.iter().copied().filter(|p| ids.iter().all(|(id, _)| id != p)).collect();
+                let chosen = roles::usual_label(table, &free).or_else(|| roles::other_label(table, &no_ids));
+                chosen.map(|(place, _)| place)
+            }
         }),
     }
 }

@@ -57,6 +57,8 @@ struct Rows {
     numbered: &'static str,
     /// The cells were separated by semicolons.
     semicolons: bool,
+    /// The first row was one cell short, and an empty one was put before it.
+    short_header: bool,
     notes: Vec<Note>,
 }
 
@@ -100,12 +102,16 @@ impl<'p> Table<'p> {
         Table { path, header: true, decimal_comma: false, columns, rows, lines: None, index, notes: Vec::new() }
     }
 
-    fn from_rows(path: &'p Path, mut rows: Rows, options: &ReadOptions) -> Self {
+    fn from_rows(path: &'p Path, mut rows: Rows, options: &ReadOptions) -> Result<Self> {
         let schema = options.schema.as_deref();
         let detected = text::decimal_comma(&rows);
         let decimal_comma = options.decimal_comma.unwrap_or(detected || schema.is_some_and(|s| s.decimal_comma));
         let verdict = header::decide(&rows, decimal_comma, options.y.as_deref(), schema);
         let header = options.header.unwrap_or(verdict.header);
+        if rows.short_header && !header {
+            let why = "the first row has one cell less than the others; every row needs the same number";
+            return Err(Error::format(path, why));
+        }
         let mut notes = std::mem::take(&mut rows.notes);
         if options.header.is_none() && verdict.doubtful {
             let (taken, other) = if header { ("names for the columns", "no") } else { ("a sample", "yes") };
@@ -128,16 +134,8 @@ impl<'p> Table<'p> {
         };
         let columns: Vec<Column> = rows.columns.into_iter().enumerate().map(column).collect();
         let count = lines.len();
-        Table {
-            path,
-            header,
-            decimal_comma,
-            columns,
-            rows: count,
-            lines: Some((rows.numbered, lines)),
-            index: Vec::new(),
-            notes,
-        }
+        let lines = Some((rows.numbered, lines));
+        Ok(Table { path, header, decimal_comma, columns, rows: count, lines, index: Vec::new(), notes })
     }
 
     /// Where a cell stands, for messages.
@@ -309,7 +307,7 @@ pub(super) fn variables(path: &Path, bytes: &[u8], options: &ReadOptions) -> Res
 
 fn open<'p>(path: &'p Path, bytes: &[u8], options: &ReadOptions) -> Result<Table<'p>> {
     let rows = if bytes.starts_with(b"PK\x03\x04") { xlsx::rows(path, bytes)? } else { text::rows(path, bytes)? };
-    Ok(Table::from_rows(path, rows, options))
+    Table::from_rows(path, rows, options)
 }
 
 /// Options that make no sense for one sample per row and no named matrices.

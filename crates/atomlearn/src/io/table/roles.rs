@@ -151,7 +151,7 @@ pub(super) fn usual_label(table: &Table<'_>, free: &[usize]) -> Option<(usize, &
 }
 
 /// The only column of text, else the last.
-fn other_label(table: &Table<'_>, free: &[usize]) -> Option<(usize, &'static str)> {
+pub(super) fn other_label(table: &Table<'_>, free: &[usize]) -> Option<(usize, &'static str)> {
     let mut text = free.iter().filter(|&&place| matches!(table.columns[place].look, Look::Text | Look::Boolean));
     match (text.next(), text.next()) {
         (Some(&place), None) => Some((place, ONLY_TEXT)),

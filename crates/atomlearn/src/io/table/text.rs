@@ -25,8 +25,18 @@ pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows> {
     let separator = separator(path, &text);
     let text = if separator == b' ' { Cow::Owned(tabs_for_blanks(&text)) } else { text };
     let delimiter = if separator == b' ' { b'\t' } else { separator };
-    let mut rows =
-        Rows { columns: Vec::new(), lines: Vec::new(), semicolons: separator == b';', notes, numbered: "line" };
+    let mut rows = Rows {
+        columns: Vec::new(),
+        lines: Vec::new(),
+        semicolons: separator == b';',
+        notes,
+        numbered: "line",
+        short_header: false,
+    };
+    if let Some(line) = unclosed_quote(&text, delimiter) {
+        let why = format!("line {line} opens a quotation mark that is never closed; close it, or remove it");
+        return Err(Error::format(path, why));
+    }
     let mut reader = reader(&text, delimiter);
     let mut record = StringRecord::new();
     while next(&mut reader, &mut record, path)? {
@@ -43,9 +53,30 @@ pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows> {
     Ok(rows)
 }
 
+/// The line of a quotation mark at the start of a cell that nothing closes: the rest of the file would be one cell.
+fn unclosed_quote(text: &str, delimiter: u8) -> Option<usize> {
+    let (mut line, mut opened, mut quoted, mut at_start) = (1, 1, false, true);
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        line += usize::from(byte == b'\n');
+        if quoted {
+            // A mark that is written twice stands for one.
+            if byte == b'"' && bytes.next_if_eq(&b'"').is_none() {
+                quoted = false;
+            }
+            continue;
+        }
+        if byte == b'"' && at_start {
+            (quoted, opened) = (true, line);
+        }
+        at_start = byte == delimiter || byte == b'\n' || byte == b'\r';
+    }
+    quoted.then_some(opened)
+}
+
 /// R writes no name above the column of row names, so its header is one cell short.
 fn rows_with_unnamed_first(path: &Path, short: Rows) -> Result<Rows> {
-    let mut rows = Rows { columns: Vec::new(), lines: Vec::new(), ..short };
+    let mut rows = Rows { columns: Vec::new(), lines: Vec::new(), short_header: true, ..short };
     let names: Vec<String> = short.columns.iter().map(|column| column.get(0).to_string()).collect();
     rows.push(path, short.lines[0], std::iter::once("").chain(names.iter().map(String::as_str)))?;
     Ok(rows)

@@ -82,7 +82,8 @@ fn grid(path: &Path, mut cells: Vec<(u32, u32, String)>, notes: Vec<Note>) -> Re
         let why = format!("the first sheet is {filled_rows} x {width} with only {} cells in it; no table", cells.len());
         return Err(Error::format(path, why));
     }
-    let mut rows = Rows { columns: Vec::new(), lines: Vec::new(), semicolons: false, notes, numbered: "row" };
+    let mut rows =
+        Rows { columns: Vec::new(), lines: Vec::new(), semicolons: false, notes, numbered: "row", short_header: false };
     let mut start = 0;
     while start < cells.len() {
         let number = cells[start].0;
