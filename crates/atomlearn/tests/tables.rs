@@ -271,6 +271,7 @@ fn bad_cells_are_named_with_the_flag_that_helps() {
     for (cell, part) in [
         ("oops", "--drop a"),
         ("1,5", "--decimal ,"),
+        ("1,000", "thousands"),
         ("1,234.5", "thousands"),
         ("1 000", "thousands"),
         ("1e400", "not a finite number"),
@@ -306,6 +307,12 @@ fn decimal_commas_separators_and_packing() {
     let quoted = "a,b,kind\n\"1,5\",\"2,25\",x\n\"2,5\",-1e3,y\n3,4,x\n";
     let comma = ReadOptions { decimal_comma: Some(true), ..ReadOptions::default() };
     assert_eq!(open("a.csv", quoted, &comma).unwrap().x, points.x);
+    // A model of such a table takes the other kind too.
+    let german = open("a.csv", "a;b;kind\n1,5;2,25;x\n2,5;-1e3;y\n3;4;x\n", &ReadOptions::default()).unwrap();
+    for text in ["b,a\n2.25,1.5\n", "a;b\n1,5;2,25\n", "a\tb\n1,5\t2,25\n"] {
+        let new = open("b.csv", text, &later(&german)).unwrap();
+        assert_eq!([new.x[(0, 0)], new.x[(1, 0)]], [1.5, 2.25], "{text}");
+    }
     // A point may part thousands where commas are decimal.
     let message =
         open("a.csv", "a;b;kind\n1,5;1.234;x\n2,5;2;y\n3;4;x\n", &ReadOptions::default()).unwrap_err().to_string();

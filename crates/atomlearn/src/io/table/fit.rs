@@ -1,7 +1,7 @@
 //! From a table and the roles of its columns to a schema: kinds, levels and fills, decided on the training rows.
 
 use super::cells::{Cell, Cells, Column, Look};
-use super::roles::Roles;
+use super::roles::{Roles, is_label_name};
 use super::schema::{ColumnKind, FeatureColumn, Fill, Impute, NamedColumn, TableSchema, list, not_a_number};
 use super::{Note, Table};
 use crate::io::ReadOptions;
@@ -88,10 +88,21 @@ fn decisions(schema: &TableSchema) -> Vec<Note> {
         .ids
         .iter()
         .chain(schema.left_out.iter().filter(|column| !column.why.starts_with("named by")))
-        .map(|column| format!("`{}` ({})", column.name, column.why))
+        .map(|column| match column.name.as_str() {
+            "" => format!("column {} ({})", column.place + 1, column.why),
+            name => format!("`{name}` ({})", column.why),
+        })
         .collect();
     if !columns.is_empty() {
         notes.push(Note::note(format!("not features: {}", columns.join(", "))));
+    }
+    let also: Vec<&str> = schema.column_names().into_iter().filter(|name| is_label_name(name)).collect();
+    if schema.header && !also.is_empty() {
+        let text = format!(
+            "taken as features, though their names could mean labels (--drop leaves them out): {}",
+            list(&also, 12)
+        );
+        notes.push(Note::note(text));
     }
     let categories: Vec<&str> = schema
         .features
@@ -246,7 +257,7 @@ fn copies_of_labels(table: &Table<'_>, roles: &mut Roles, labels: &[String], not
         roles.features.iter().copied().filter(|&place| is_copy(&table.columns[place], labels)).collect();
     for place in copies {
         let name = &table.columns[place].name;
-        if table.header && super::roles::is_label_name(name) {
+        if table.header && is_label_name(name) {
             roles.features.retain(|&feature| feature != place);
             roles.left_out.push((place, "it says the same as the labels"));
         } else {

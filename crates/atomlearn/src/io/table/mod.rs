@@ -70,7 +70,7 @@ impl Rows {
         }
         if width != self.columns.len() {
             let why = format!(
-                "{} {line} has {width} cells, the first row {}; every row needs the same number",
+                "{} {line} has {width} cells, the rows before it {}; every row needs the same number",
                 self.numbered,
                 self.columns.len()
             );
@@ -104,8 +104,9 @@ impl<'p> Table<'p> {
 
     fn from_rows(path: &'p Path, mut rows: Rows, options: &ReadOptions) -> Result<Self> {
         let schema = options.schema.as_deref();
-        let detected = text::decimal_comma(&rows);
-        let decimal_comma = options.decimal_comma.unwrap_or(detected || schema.is_some_and(|s| s.decimal_comma));
+        let usual = schema.is_some_and(|schema| schema.decimal_comma);
+        let detected = text::decimal_comma(&rows, usual);
+        let decimal_comma = options.decimal_comma.unwrap_or(detected);
         let verdict = header::decide(&rows, decimal_comma, options.y.as_deref(), schema);
         let header = options.header.unwrap_or(verdict.header);
         if rows.short_header && !header {
@@ -118,7 +119,7 @@ impl<'p> Table<'p> {
             let text = format!("the first row is taken as {taken}; if that is wrong, say --header {other}");
             notes.push(Note::warning(text));
         }
-        if detected && options.decimal_comma.is_none() {
+        if detected && !usual && options.decimal_comma.is_none() {
             notes.push(Note::note("the comma is taken as the decimal sign; if it is not, say --decimal ."));
         }
         let mut lines = rows.lines;

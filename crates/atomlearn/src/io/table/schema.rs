@@ -280,7 +280,7 @@ impl TableSchema {
 pub(super) fn not_a_number(place: &str, text: &str, name: &str, decimal_comma: bool) -> String {
     let shown = shorten(text);
     let advice = if !decimal_comma && parse_number(text, true).is_some() {
-        "if the comma is the decimal sign, say --decimal ,".to_string()
+        "if the comma is the decimal sign, say --decimal , and if it parts thousands, take it out".to_string()
     } else if decimal_comma && parse_number(text, false).is_some() {
         "the comma is the decimal sign in this table; if the point is, say --decimal .".to_string()
     } else if parse_number(&text.replace([',', ' ', '\u{a0}', '_', '\''], ""), false).is_some() {

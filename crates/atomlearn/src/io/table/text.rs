@@ -224,11 +224,11 @@ fn tabs_for_blanks(text: &str) -> String {
     out
 }
 
-/// Whether the comma is the decimal sign: in tables with semicolons, if a column becomes numbers by it.
-pub(super) fn decimal_comma(rows: &Rows) -> bool {
+/// Whether the comma is the decimal sign: if a column becomes numbers by it, in tables with semicolons or where it is `usual`.
+pub(super) fn decimal_comma(rows: &Rows, usual: bool) -> bool {
     let numbers_by_comma = |column: &Texts| {
         let filled = || column.iter().skip(1).filter(|cell| !super::cells::is_missing(cell));
         filled().any(|cell| cell.contains(',')) && filled().all(|cell| parse_number(cell, true).is_some())
     };
-    rows.semicolons && rows.columns.iter().any(numbers_by_comma)
+    (rows.semicolons || usual) && rows.columns.iter().any(numbers_by_comma)
 }
