@@ -5,6 +5,7 @@ use crate::commands::{
     sweep, train, tune,
 };
 use crate::failure::Failure;
+use atomlearn::io::Impute;
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::splits::{self, Splits};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -92,6 +93,60 @@ pub struct DataArgs {
     /// A file with the labels: .npy, or text with one label per line
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+    /// Tables: whether the first row names the columns [default: by what the columns hold]
+    #[arg(long, value_name = "YES|NO")]
+    pub header: Option<Answer>,
+    /// Tables: columns to leave out, with commas between; by their numbers from 1 where there is no header
+    #[arg(long, value_name = "NAMES")]
+    pub drop: Vec<String>,
+    /// Tables: the column that says what samples are called; it is no feature, and `predict` writes it beside the labels
+    #[arg(long, value_name = "NAME")]
+    pub id: Option<String>,
+    /// Tables: what to fill missing values with; kept in the model. Without it a missing value is an error
+    #[arg(long, value_name = "HOW")]
+    pub impute: Option<Filling>,
+    /// Tables: the decimal sign, `,` or `.` [default: `.`, or `,` where semicolons separate the cells and numbers have commas]
+    #[arg(long, value_name = "SIGN", value_parser = decimal_sign, allow_hyphen_values = true)]
+    pub decimal: Option<char>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Answer {
+    /// It does
+    Yes,
+    /// It does not
+    No,
+}
+
+/// What missing values are filled with; categories always take their most frequent value.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Filling {
+    /// The median of the column
+    Median,
+    /// Its mean
+    Mean,
+    /// Its most frequent value
+    MostFrequent,
+}
+
+impl From<Filling> for Impute {
+    fn from(filling: Filling) -> Self {
+        match filling {
+            Filling::Median => Impute::Median,
+            Filling::Mean => Impute::Mean,
+            Filling::MostFrequent => Impute::MostFrequent,
+        }
+    }
+}
+
+/// Parses `,` or `.`.
+fn decimal_sign(text: &str) -> Result<char, String> {
+    match text {
+        "," | "comma" => Ok(','),
+        "." | "point" => Ok('.'),
+        _ => Err("write , or .".into()),
+    }
 }
 
 /// Which samples train and which test.

@@ -1,12 +1,15 @@
 //! Data files as the user names them; `-` is stdin.
 
-use crate::args::{DataArgs, Way};
+use crate::args::{Answer, DataArgs, Way};
+use crate::console::Console;
 use crate::failure::Failure;
-use atomlearn::Error;
-use atomlearn::io::{self, RawData, ReadOptions, Samples};
-use atomlearn_lab::data::{LabData, digest};
+use atomlearn::io::{self, Note, RawData, ReadOptions, Samples, TableSchema, Variable};
+use atomlearn::{Error, Model};
+use atomlearn_lab::data::{LabData, digest, digest_bytes};
+use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A data file with its name and digest.
 pub struct Source {
@@ -25,62 +28,183 @@ impl DataArgs {
             Way::Rows => Samples::Rows,
             Way::Columns => Samples::Columns,
         });
-        ReadOptions { x: self.x.clone(), y: self.y.clone(), samples, labels: self.labels.clone() }
-    }
-
-    /// Reads DATA; `-` is CSV from stdin.
-    pub fn read(&self, path: &Path) -> Result<Source, Failure> {
-        Input::open(path)?.read(&self.options())
-    }
-
-    /// Reads DATA to be put through a model of so many features. Labels need not be there: a table whose last column
-    /// would pass for labels, unless the user says so, is read as features alone if that is what the model fits.
-    pub fn read_for(&self, path: &Path, n_features: usize) -> Result<Source, Failure> {
-        let input = Input::open(path)?;
-        let labelled = input.read(&self.options());
-        let fits = labelled.as_ref().is_ok_and(|source| source.raw.x.nrows() == n_features);
-        if fits || self.y.is_some() || self.labels.is_some() {
-            return labelled;
+        ReadOptions {
+            x: self.x.clone(),
+            y: self.y.clone(),
+            samples,
+            labels: self.labels.clone(),
+            header: self.header.map(|answer| answer == Answer::Yes),
+            decimal_comma: self.decimal.map(|sign| sign == ','),
+            drop: self.drop.clone(),
+            id: self.id.clone(),
+            impute: self.impute.map(Into::into),
+            ..ReadOptions::default()
         }
-        let plain = input.read(&ReadOptions { y: Some("none".into()), ..self.options() });
-        match plain {
-            Ok(source) if source.raw.x.nrows() == n_features => Ok(source),
-            _ => labelled,
+    }
+
+    /// What the reader needs to know to read data for a model: the table it was trained on goes with it.
+    pub fn options_for(&self, model: &Model) -> Result<ReadOptions, Failure> {
+        let schema = schema_of(model).map(Arc::new);
+        for (given, flag) in [(self.impute.is_some(), "--impute"), (!self.drop.is_empty(), "--drop")] {
+            if given && schema.is_some() {
+                return Err(Failure::usage(format!(
+                    "{flag} belongs to training: the model keeps what was said there, and leaves out columns it does not know"
+                )));
+            }
+        }
+        Ok(ReadOptions { schema, ..self.options() })
+    }
+
+    /// Reads DATA to be put through a model. Labels are not needed and not looked at: no column passes for them.
+    pub fn read_for(&self, path: &Path, model: &Model, console: &Console) -> Result<Source, Failure> {
+        let (input, options) = (Input::open(path)?, self.options_for(model)?);
+        let unlabelled = ReadOptions { y: Some("none".into()), ..options.clone() };
+        if options.schema.is_some() {
+            return Ok(input.read_once(&unlabelled)?.told(console));
+        }
+        // The model knows nothing of tables: what has as many features as it takes is right.
+        let labelled = input.read(&options);
+        let n_features = model.prep().n_features();
+        let fits = |source: &Source| source.raw.x.nrows() == n_features;
+        if labelled.as_ref().is_ok_and(fits) || self.y.is_some() || self.labels.is_some() {
+            return Ok(labelled?.told(console));
+        }
+        match input.read(&unlabelled) {
+            Ok(source) if fits(&source) => Ok(source.told(console)),
+            _ => Ok(labelled?.told(console)),
         }
     }
 
     /// Reads DATA with its labels.
-    pub fn read_labelled(&self, path: &Path) -> Result<LabData, Failure> {
-        let source = self.read(path)?;
+    pub fn read_labelled(&self, path: &Path, console: &Console) -> Result<LabData, Failure> {
+        let source = Input::open(path)?.read_once(&self.options())?.told(console);
         Ok(LabData::new(&source.name, source.sha256, source.raw)?)
+    }
+
+    /// Reads DATA with its labels, to be put through a model.
+    pub fn read_labelled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
+        let options = self.options_for(model)?;
+        let source = Input::open(path)?.read_once(&options)?.told(console);
+        let label = options.schema.as_ref().and_then(|schema| schema.label.as_ref());
+        match label {
+            Some(label) if source.raw.schema.is_some() && source.raw.labels.is_none() => {
+                Err(Failure::bad_file(format!(
+                    "{}: no column `{}`, which held the labels in training; name the column with --y NAME",
+                    source.name, label.name
+                )))
+            }
+            _ => Ok(LabData::new(&source.name, source.sha256, source.raw)?),
+        }
+    }
+
+    /// Looks at DATA: what it holds, and what reading it gives.
+    pub fn look(&self, path: &Path) -> Result<(Vec<Variable>, Result<Source, Failure>), Failure> {
+        let input = Input::open(path)?;
+        let options = ReadOptions { lenient: true, ..self.options() };
+        Ok((input.variables(&options)?, input.read_once(&options)))
     }
 }
 
-/// A file to read; stdin is kept in one for as long as this lives.
+impl Source {
+    /// Tells the user what was noticed while reading.
+    fn told(self, console: &Console) -> Self {
+        tell(&self.raw.notes, console);
+        self
+    }
+}
+
+/// Tells the user what was noticed about a table.
+pub fn tell(notes: &[Note], console: &Console) {
+    for note in notes {
+        if note.warning { console.warn(&note.text) } else { console.note(&note.text) }
+    }
+}
+
+/// What a model knows of the table it was trained on; Python's keep the names of columns alone.
+pub fn schema_of(model: &Model) -> Option<TableSchema> {
+    if model.schema.is_some() {
+        return model.schema.clone();
+    }
+    let names = model.info.get("python")?.get("feature_names")?.as_array()?;
+    let names: Vec<String> = names.iter().map(|name| name.as_str().map(str::to_string)).collect::<Option<_>>()?;
+    let schema = TableSchema::of_numbers(names);
+    (schema.n_features() == model.prep().n_features() && schema.check().is_ok()).then_some(schema)
+}
+
+/// How a table was read, for JSON.
+pub fn table_json(schema: &TableSchema) -> Value {
+    let categories = schema.features.iter().filter_map(|feature| match &feature.kind {
+        io::ColumnKind::Category { levels } => Some(json!({"name": feature.name, "levels": levels})),
+        _ => None,
+    });
+    json!({
+        "header": schema.header, "decimal": if schema.decimal_comma { "," } else { "." }, "label": schema.label,
+        "ids": schema.ids, "left_out": schema.left_out, "impute": schema.impute,
+        "columns": schema.columns, "categories": categories.collect::<Vec<_>>(),
+    })
+}
+
+/// Something to read; the bytes of a file are read once, so that their digest is that of what was understood.
 struct Input {
     path: PathBuf,
     name: String,
-    kept: Option<tempfile::TempDir>,
+    sha256: String,
+    /// `None` for a folder.
+    bytes: Option<Vec<u8>>,
 }
 
 impl Input {
     fn open(path: &Path) -> Result<Self, Failure> {
-        if path != Path::new("-") {
-            return Ok(Input { path: path.into(), name: path.display().to_string(), kept: None });
+        let name = path.display().to_string();
+        if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes).map_err(Error::io("stdin"))?;
+            return Ok(Input {
+                path: "stdin.csv".into(),
+                name: "stdin".into(),
+                sha256: digest_bytes(&bytes),
+                bytes: Some(bytes),
+            });
         }
-        let folder = tempfile::tempdir().map_err(|e| Failure::failed(format!("cannot keep stdin: {e}")))?;
-        let path = folder.path().join("stdin.csv");
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(Error::io("stdin"))?;
-        std::fs::write(&path, &bytes).map_err(Error::io("stdin"))?;
-        Ok(Input { path, name: "stdin".into(), kept: Some(folder) })
+        if path.is_dir() {
+            return Ok(Input { path: path.into(), name, sha256: digest(path)?, bytes: None });
+        }
+        let bytes = io::load(path)?;
+        Ok(Input { path: path.into(), name, sha256: digest_bytes(&bytes), bytes: Some(bytes) })
     }
 
+    /// Reads, and keeps the bytes for another time.
     fn read(&self, options: &ReadOptions) -> Result<Source, Failure> {
-        let raw = io::read(&self.path, options).map_err(|e| match e {
-            Error::Format { why, .. } if self.kept.is_some() => Error::format("stdin", why),
+        let copy = Input {
+            path: self.path.clone(),
+            name: self.name.clone(),
+            sha256: self.sha256.clone(),
+            bytes: self.bytes.clone(),
+        };
+        copy.read_once(options)
+    }
+
+    fn read_once(mut self, options: &ReadOptions) -> Result<Source, Failure> {
+        let raw = match self.bytes.take() {
+            Some(bytes) => io::read_bytes(&self.path, bytes, options),
+            None => io::read(&self.path, options),
+        };
+        let raw = raw.map_err(|error| self.named(error))?;
+        Ok(Source { name: self.name, sha256: self.sha256, raw })
+    }
+
+    fn variables(&self, options: &ReadOptions) -> Result<Vec<Variable>, Failure> {
+        let listed = match &self.bytes {
+            Some(bytes) => io::variables_with(&self.path, bytes.clone(), options),
+            None => io::variables(&self.path),
+        };
+        Ok(listed.map_err(|error| self.named(error))?)
+    }
+
+    fn named(&self, error: Error) -> Error {
+        match error {
+            Error::Format { why, .. } if self.name == "stdin" => Error::format("stdin", why),
             other => other,
-        })?;
-        Ok(Source { name: self.name.clone(), sha256: digest(&self.path)?, raw })
+        }
     }
 }

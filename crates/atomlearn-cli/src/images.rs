@@ -296,7 +296,7 @@ pub fn as_data(map: &FeatureMap, extracted: Extracted, images: &[ImageFile], is_
         is_train: is_train.map(|flags| places.iter().map(|&i| flags[i]).collect()),
         image_shape: map.image_shape(),
         names: Some(places.iter().map(|i| kept(i).name.clone()).collect()),
-        x: extracted.x,
+        ..RawData::new(extracted.x)
     }
 }
 

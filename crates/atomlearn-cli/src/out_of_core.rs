@@ -59,6 +59,7 @@ impl ScaleArgs {
     /// Trains and writes the model.
     pub fn run(&self, job: Job<'_>, console: &Console) -> Result<(), Failure> {
         let plan = Plan::new(job.data, &job.options, self.partitions, true)?;
+        crate::data::tell(&plan.notes, console);
         self.check_memory(&plan)?;
         let setup = Setup {
             method: job.method.into(),
@@ -155,6 +156,7 @@ fn finish(model: &mut Model, job: &Job<'_>, plan: &Plan, samples: u64) {
     model.info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
     model.info.insert("time".into(), json!(provenance::time()));
     model.info.insert("data".into(), json!({"name": name, "sha256": plan.digest, "samples": samples}));
+    model.schema = plan.schema.as_deref().cloned();
 }
 
 fn report(trainer: &Trainer, job: &Job<'_>, plan: &Plan, took: f64, console: &Console) -> Result<(), Failure> {
@@ -168,6 +170,7 @@ fn report(trainer: &Trainer, job: &Job<'_>, plan: &Plan, took: f64, console: &Co
                 "features": plan.n_features, "classes": trainer.n_classes()},
             "partitions": plan.pieces.len(), "rounds": rounds, "seconds": took,
             "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps, "warnings": trace.warnings,
+            "table": plan.schema.as_deref().map(crate::data::table_json),
         }));
     }
     console.print(&format!(

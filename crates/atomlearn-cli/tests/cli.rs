@@ -26,6 +26,8 @@ mod outputs;
 mod processes;
 #[path = "cli/serving.rs"]
 mod serving;
+#[path = "cli/tables.rs"]
+mod tables;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -30,9 +30,11 @@ pub fn npz(bytes: &[u8]) {
     data("fuzz.npz", bytes);
 }
 
+/// Tables of text, packed ones and workbooks among them: those are told by their first bytes.
 pub fn csv(bytes: &[u8]) {
     data("fuzz.csv", bytes);
     data("fuzz.tsv", bytes);
+    data("fuzz.txt", bytes);
 }
 
 pub fn libsvm(bytes: &[u8]) {
@@ -54,13 +56,8 @@ pub fn image(bytes: &[u8]) {
 pub fn splits(bytes: &[u8]) {
     static DATA: OnceLock<Option<LabData>> = OnceLock::new();
     let made = DATA.get_or_init(|| {
-        let raw = RawData {
-            x: Mat::from_fn(2, 10, |i, j| (i + j) as f64),
-            labels: Some((0..10).map(|j| (j % 2).to_string()).collect()),
-            is_train: None,
-            image_shape: None,
-            names: None,
-        };
+        let labels = (0..10).map(|j| (j % 2).to_string()).collect();
+        let raw = RawData { labels: Some(labels), ..RawData::new(Mat::from_fn(2, 10, |i, j| (i + j) as f64)) };
         LabData::new("fuzz", "0".repeat(64), raw).ok()
     });
     let Some(data) = made else { return };

@@ -1,7 +1,7 @@
 //! Labelled data of an experiment, with the digest that ties splits and records to it.
 
 use atomlearn::dataset::sorted_classes;
-use atomlearn::io::{ImageShape, RawData};
+use atomlearn::io::{ImageShape, RawData, TableSchema};
 use atomlearn::{Dataset, Error, Mat, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -39,6 +39,12 @@ pub struct LabData {
     pub image_shape: Option<ImageShape>,
     /// File name or row name of each sample, if the data have them.
     pub names: Option<Vec<String>>,
+    /// What a table's id column calls each sample.
+    pub ids: Option<Vec<String>>,
+    /// Names of the features, if the data have them.
+    pub feature_names: Option<Vec<String>>,
+    /// How a table became samples, for the models trained on them.
+    pub schema: Option<TableSchema>,
     /// Where it came from.
     pub info: DataInfo,
     labels: Vec<String>,
@@ -68,8 +74,8 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        let RawData { x, is_train, image_shape, names, .. } = raw;
-        Ok(LabData { x, classes, targets, is_train, image_shape, names, info, labels })
+        let RawData { x, is_train, image_shape, names, ids, feature_names, schema, .. } = raw;
+        Ok(LabData { x, classes, targets, is_train, image_shape, names, ids, feature_names, schema, info, labels })
     }
 
     /// The samples at these places, as valid training data.
@@ -121,6 +127,11 @@ pub fn digest(path: &Path) -> Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
+/// Digest of a file's bytes that are in memory.
+pub fn digest_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// Digest of samples and labels that came from no file.
 pub fn digest_raw(raw: &RawData) -> String {
     let mut hash = Sha256::new();
@@ -159,13 +170,8 @@ fn hex(bytes: &[u8]) -> String {
 /// Two features that name the sample, and these labels.
 #[cfg(test)]
 pub(crate) fn test_data(labels: &[String]) -> LabData {
-    let raw = RawData {
-        x: Mat::from_fn(2, labels.len(), |i, j| (i + j) as f64),
-        labels: Some(labels.to_vec()),
-        is_train: None,
-        image_shape: None,
-        names: None,
-    };
+    let x = Mat::from_fn(2, labels.len(), |i, j| (i + j) as f64);
+    let raw = RawData { labels: Some(labels.to_vec()), ..RawData::new(x) };
     LabData::new("toy", digest_raw(&raw), raw).unwrap()
 }
 
@@ -174,13 +180,8 @@ pub(crate) fn test_data(labels: &[String]) -> LabData {
 pub(crate) fn synthetic(n_classes: usize, per_class: usize, n_features: usize, seed: u64) -> LabData {
     let data = atomlearn::synth::blobs(n_classes, per_class, n_features, seed);
     let names = data.classes().to_vec();
-    let raw = RawData {
-        x: data.x().to_owned(),
-        labels: Some(data.targets().into_iter().map(|c| names[c].clone()).collect()),
-        is_train: None,
-        image_shape: None,
-        names: None,
-    };
+    let labels = data.targets().into_iter().map(|c| names[c].clone()).collect();
+    let raw = RawData { labels: Some(labels), ..RawData::new(data.x().to_owned()) };
     LabData::new("toy", "0".repeat(64), raw).unwrap()
 }
 

@@ -25,6 +25,7 @@ pub mod report;
 pub mod reproduce;
 mod reproduce_table;
 pub mod results;
+pub mod scaling;
 pub mod splits;
 pub mod statistics;
 pub mod sweep;

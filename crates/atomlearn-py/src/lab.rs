@@ -50,7 +50,7 @@ pub fn compare(
     };
     let entries: Vec<Entry> = methods.into_iter().map(entry).collect::<PyResult<_>>()?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
-    let raw = RawData { x: owned(&x)?, labels: Some(labels), is_train: None, image_shape: None, names: None };
+    let raw = RawData { labels: Some(labels), ..RawData::new(owned(&x)?) };
     let data = LabData::new(name, digest_raw(&raw), raw).map_err(to_python)?;
     let splits = splits::stratified(&data, train_per_class, repeats, seed).map_err(to_python)?;
 

@@ -1,6 +1,7 @@
 //! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
 
 use crate::dataset::check_finite_from;
+use crate::io::TableSchema;
 use crate::io::limits::allowance;
 use crate::method::{best_class, check_features, in_blocks, join_blocks};
 use crate::prep::{Buffers, Prep, PrepSpec};
@@ -14,6 +15,8 @@ use std::path::Path;
 const FORMAT: &str = "atomlearn.model/1";
 /// Begins the names of what belongs to the feature map.
 const FEATURES: &str = "features";
+/// The header field of the table the model was trained on.
+const TABLE: &str = "table";
 
 /// Preprocessing and classifier, trained together.
 pub struct Model {
@@ -25,6 +28,8 @@ pub struct Model {
     pub info: Values,
     /// The map that made the raw samples from images, as its own crate stores it; this one only carries it.
     pub features: Option<archive::Content>,
+    /// How a table becomes raw samples, if the model was trained on one: names, categories, fills.
+    pub schema: Option<TableSchema>,
 }
 
 impl Model {
@@ -53,7 +58,7 @@ impl Model {
                 found: n_out.to_string(),
             });
         }
-        Ok(Model { method, params, prep, classifier, info: Values::new(), features: None })
+        Ok(Model { method, params, prep, classifier, info: Values::new(), features: None, schema: None })
     }
 
     /// The method.
@@ -151,6 +156,9 @@ impl Model {
         let mut header: Values = header.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         let mut matrices = self.prep.parts();
         matrices.extend(self.classifier.parts().into_iter().map(|(name, part)| (name.to_string(), part)));
+        if let Some(schema) = &self.schema {
+            header.insert(TABLE.into(), json!(schema));
+        }
         let mut blobs = Vec::new();
         if let Some(features) = &self.features {
             header.insert(FEATURES.into(), json!(features.header));
@@ -199,6 +207,7 @@ impl Model {
         let mut model = Model::new(method, params, prep, classifier)?;
         model.info = object("info")?;
         model.features = features;
+        model.schema = header.get(TABLE).map(|stored| schema_from(stored, model.prep.n_features())).transpose()?;
         Ok(model)
     }
 }
@@ -214,6 +223,21 @@ fn check_atoms(matrices: &HashMap<String, Mat<f64>>) -> Result<()> {
     }
     let why = format!("{atoms} atoms of {} features are too many atoms for so few features", dictionary.nrows());
     Err(Error::Data(format!("{why}; train the model again with fewer")))
+}
+
+/// The description of a table, which must fit the model.
+fn schema_from(stored: &Value, n_features: usize) -> Result<TableSchema> {
+    let schema: TableSchema = serde_json::from_value(stored.clone())
+        .map_err(|error| Error::Data(format!("the header has no valid `{TABLE}` ({error})")))?;
+    schema.check()?;
+    if schema.n_features() != n_features {
+        return Err(Error::Shape {
+            what: format!("features of `{TABLE}` in the header"),
+            expected: n_features.to_string(),
+            found: schema.n_features().to_string(),
+        });
+    }
+    Ok(schema)
 }
 
 /// Takes out what belongs to the feature map, under the names it had there.

@@ -12,7 +12,7 @@ use atomlearn_lab::compare::Plan;
 use atomlearn_lab::record::{self, Record};
 use atomlearn_lab::results::{Comparison, comparisons, warnings};
 use atomlearn_lab::splits;
-use atomlearn_lab::{report, tables};
+use atomlearn_lab::{report, scaling, tables};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -111,7 +111,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
     check_outputs(args)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_labelled(&args.data)?;
+    let data = args.reading.read_labelled(&args.data, console)?;
+    let all: Vec<usize> = (0..data.targets.len()).collect();
+    scaling::warning(&data, &all, &prep).iter().for_each(|warning| console.warn(warning));
     let splits = args.splitting.choose(&data)?;
     if let Some(path) = &args.save_splits {
         splits::write(path, &splits, &data)?;

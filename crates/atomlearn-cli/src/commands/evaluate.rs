@@ -40,7 +40,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             let source = images::source(&map, &args.data, console)?;
             LabData::new(&source.name, source.sha256, source.raw)?
         }
-        None => args.reading.read_labelled(&args.data)?,
+        None => args.reading.read_labelled_for(&args.data, &model, console)?,
     };
     let (places, part) = test_part(&data);
     if places.is_empty() {
@@ -56,10 +56,17 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     predictions.iter().filter(|(name, _)| *name == rule).for_each(|(_, found)| confusion.add(&truth, found));
     let accuracies: Vec<(&str, f64)> =
         predictions.iter().map(|(rule, found)| (*rule, accuracy(&truth, found))).collect();
+    let seen = is_training_data(&model, &data);
     if console.json {
-        return console.print_json(&as_json(args, &model, &data, part, &truth, &accuracies, &confusion));
+        let mut result = as_json(args, &model, &data, part, &truth, &accuracies, &confusion);
+        result["on_training_data"] = json!(seen);
+        return console.print_json(&result);
     }
-    let mut text = format!("{} on {}, {part}: {} samples\n", model.method().key, data.info.path, truth.len());
+    let mut text = String::new();
+    if seen {
+        text += "These are the samples the model was trained on: new ones will do worse. `compare` tells how well.\n";
+    }
+    text += &format!("{} on {}, {part}: {} samples\n", model.method().key, data.info.path, truth.len());
     for (name, value) in &accuracies {
         let in_use = if accuracies.len() > 1 && *name == rule { "  (the rule in use)" } else { "" };
         text += &format!("accuracy, rule {name}: {} %{in_use}\n", percent(*value));
@@ -67,6 +74,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     text += &format!("\nBy class, rule {rule}:\n{}\n", class_table(&model, &confusion, console));
     text += &confusion_text(&model, &confusion, console);
     console.print(&text)
+}
+
+/// True if the model was trained on these very samples; of data with a split only the other part is evaluated.
+fn is_training_data(model: &Model, data: &LabData) -> bool {
+    let trained = model.info.get("data").and_then(|trained| trained.get("sha256")?.as_str());
+    data.is_train.is_none() && trained == Some(data.info.sha256.as_str())
 }
 
 fn test_part(data: &LabData) -> (Vec<usize>, &'static str) {

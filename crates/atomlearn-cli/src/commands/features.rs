@@ -138,13 +138,8 @@ fn fit(args: &Args, folder: &Path, console: &Console) -> Result<Made, Failure> {
 
 /// Which images train: the first split that `compare` draws from the same classes with the same seed.
 fn draw(images: &[ImageFile], folder: &Path, train_per_class: usize, seed: u64) -> Result<Vec<bool>, Failure> {
-    let raw = RawData {
-        x: Mat::zeros(1, images.len()),
-        labels: images.iter().map(|image| image.class.clone()).collect(),
-        is_train: None,
-        image_shape: None,
-        names: None,
-    };
+    let labels = images.iter().map(|image| image.class.clone()).collect();
+    let raw = RawData { labels, ..RawData::new(Mat::zeros(1, images.len())) };
     let data = LabData::new(&folder.display().to_string(), String::new(), raw)?;
     let splits = stratified(&data, train_per_class, 1, seed)?;
     let mut is_train = vec![false; images.len()];

@@ -4,11 +4,11 @@ use super::evaluate::align_right;
 use super::methods::value_text;
 use crate::args::DataArgs;
 use crate::console::Console;
+use crate::data::{Source, table_json, tell};
 use crate::failure::Failure;
 use crate::plain::{NAME_LETTERS, brief};
-use atomlearn::io::{self, RawData, Variable};
+use atomlearn::io::{Note, RawData, TableSchema, Variable};
 use atomlearn::{Error, Model, dataset::sorted_classes};
-use atomlearn_lab::data::digest;
 use atomlearn_lab::tables::plain_table;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -29,21 +29,25 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if is_model(&args.file)? {
         return show_model(&args.file, console);
     }
-    let variables = io::variables(&args.file)?;
-    let raw = io::read(&args.file, &args.reading.options());
+    let (variables, source) = args.reading.look(&args.file)?;
     if console.json {
-        let facts = data_json(&args.file, &variables, &raw?)?;
-        return console.print_json(&facts);
+        return console.print_json(&data_json(&variables, &source?));
     }
     console.print(&variable_table(&variables, console))?;
-    // The list of variables is what mends a file that cannot be read as it is, so it is shown first.
-    console.print(&data_text(&args.file, &raw?, console)?)
+    // The list of variables is what helps with a file that cannot be read as it is, so it is shown first.
+    let source = source?;
+    console.print(&data_text(&source, console))?;
+    let warnings: Vec<Note> = source.raw.notes.iter().filter(|note| note.warning).cloned().collect();
+    tell(&warnings, console);
+    Ok(())
 }
 
 /// A model file is a safetensors container: eight bytes of length, then JSON.
 fn is_model(path: &Path) -> Result<bool, Failure> {
-    const DATA: [&str; 12] =
-        ["mat", "npz", "npy", "csv", "tsv", "parquet", "pq", "libsvm", "svm", "svmlight", "h5", "hdf5"];
+    const DATA: [&str; 18] = [
+        "mat", "npz", "npy", "csv", "tsv", "txt", "data", "dat", "gz", "xlsx", "xlsm", "parquet", "pq", "libsvm",
+        "svm", "svmlight", "h5", "hdf5",
+    ];
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     if path.is_dir() || DATA.contains(&extension.as_str()) {
         return Ok(false);
@@ -83,7 +87,8 @@ fn values(raw: &RawData) -> (f64, f64, usize) {
     (low, high, all().filter(|v| !v.is_finite()).count())
 }
 
-fn data_text(path: &Path, raw: &RawData, console: &Console) -> Result<String, Failure> {
+fn data_text(source: &Source, console: &Console) -> String {
+    let raw = &source.raw;
     let (low, high, not_finite) = values(raw);
     let mut facts = vec![
         ("samples", raw.x.ncols().to_string()),
@@ -99,11 +104,16 @@ fn data_text(path: &Path, raw: &RawData, console: &Console) -> Result<String, Fa
     }
     let none = || "none found; name them with --y NAME or --labels FILE".to_string();
     facts.push(("classes", class_counts(raw).map_or_else(none, |counts| class_text(&counts))));
-    facts.push(("sha256", digest(path)?));
-    if not_finite > 0 {
+    if let Some(schema) = &raw.schema {
+        facts.push(("header", if schema.header { "yes" } else { "no: columns go by their numbers" }.to_string()));
+        // The warnings come after the facts.
+        facts.extend(raw.notes.iter().filter(|note| !note.warning).map(|note| ("note", note.text.clone())));
+    }
+    facts.push(("sha256", source.sha256.clone()));
+    if not_finite > 0 && raw.schema.is_none() {
         console.warn(&format!("{not_finite} values are not finite; training will refuse them"));
     }
-    Ok(console.facts(&facts))
+    console.facts(&facts)
 }
 
 fn class_text(counts: &[(String, usize)]) -> String {
@@ -118,17 +128,20 @@ fn class_text(counts: &[(String, usize)]) -> String {
     format!("{}, of {least} to {most} samples: {}", counts.len(), list.join(", "))
 }
 
-fn data_json(path: &Path, variables: &[Variable], raw: &RawData) -> Result<Value, Failure> {
+fn data_json(variables: &[Variable], source: &Source) -> Value {
+    let raw = &source.raw;
     let (low, high, not_finite) = values(raw);
     let counts = class_counts(raw)
         .map(|counts| counts.into_iter().map(|(class, n)| json!({"class": class, "samples": n})).collect::<Vec<_>>());
-    Ok(json!({
-        "schema": "atomlearn.inspect/1", "kind": "data", "path": path.display().to_string(), "sha256": digest(path)?,
+    json!({
+        "schema": "atomlearn.inspect/1", "kind": "data", "path": source.name, "sha256": source.sha256,
         "variables": variables, "samples": raw.x.ncols(), "features": raw.x.nrows(),
         "min": low, "max": high, "not_finite": not_finite, "classes": counts,
         "train_samples": raw.is_train.as_ref().map(|flags| flags.iter().filter(|flag| **flag).count()),
         "image_shape": raw.image_shape.map(|shape| [shape.rows, shape.cols]),
-    }))
+        "table": raw.schema.as_ref().map(table_json),
+        "notes": raw.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
+    })
 }
 
 fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
@@ -144,6 +157,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
             "parts": parts.iter().map(|(name, size)| json!({"name": name, "shape": size})).collect::<Vec<_>>(),
             "info": model.info,
             "features": model.features.as_ref().map(|content| &content.header),
+            "table": model.schema.as_ref().map(table_json), "feature_names": model.schema.as_ref().map(|s| s.feature_names()),
         }));
     }
     let classes = model.classes();
@@ -162,11 +176,26 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
         ("params", params.join(" ")),
         ("parts", parts.join(", ")),
     ];
+    if let Some(schema) = &model.schema {
+        facts.push(("columns", columns_text(schema)));
+    }
     if let Some(content) = &model.features {
         facts.push(("images", format!("are taken through {}", map_text(&content.header))));
     }
     facts.extend(model.info.iter().map(|(name, value)| (name.as_str(), info_text(value))));
     console.print(&console.facts(&facts))
+}
+
+/// The columns a model takes, in words.
+fn columns_text(schema: &TableSchema) -> String {
+    const MOST: usize = 12;
+    let names = schema.column_names();
+    if !schema.header {
+        return format!("{}, by their order (the table had no header)", names.len());
+    }
+    let more = if names.len() > MOST { ", ..." } else { "" };
+    let label = schema.label.as_ref().map_or(String::new(), |label| format!("; labels were in {}", label.name));
+    format!("{}: {}{more}{label}", names.len(), names[..names.len().min(MOST)].join(", "))
 }
 
 /// The feature map of a model in words.

@@ -2,11 +2,13 @@
 
 use crate::args::DataArgs;
 use crate::console::Console;
+use crate::data::tell;
 use crate::failure::Failure;
 use crate::images;
 use crate::output::{Kind, OutputArgs, write_output};
 use crate::plain::spreadsheet_safe;
 use atomlearn::file::AtomicFile;
+use atomlearn::io::{RawData, ReadOptions};
 use atomlearn::method::best_class;
 use atomlearn::scale::files::Plan;
 use atomlearn::{Error, Mat, Model};
@@ -64,7 +66,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let source = match feature_map(&model, &args.data)? {
         Some(map) => images::source(&map, &args.data, console)?,
-        None => args.reading.read_for(&args.data, model.prep().n_features())?,
+        None => args.reading.read_for(&args.data, &model, console)?,
     };
     let scores = scores_of(&model, source.raw.x.as_ref(), rule).map_err(|e| in_data(e, &source.name))?;
     let best = best_class(scores.as_ref());
@@ -79,6 +81,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         if let Some(names) = &source.raw.names {
             result["names"] = json!(names);
         }
+        if let Some(ids) = &source.raw.ids {
+            result["ids"] = json!(ids);
+        }
         if args.scores {
             let columns: Vec<Vec<f64>> = scores.col_iter().map(|column| column.iter().copied().collect()).collect();
             result["scores"] = json!(columns);
@@ -87,8 +92,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return write_output(args.output.as_deref(), text.as_bytes(), console);
     }
     let not_written = |e| not_written(Path::new("CSV"), e);
-    let mut table = Table::new(Vec::new(), &model, args).map_err(not_written)?;
-    table.add(&model, &scores).map_err(not_written)?;
+    let mut table = Table::new(Vec::new(), &model, args, Named::of(&source.raw)).map_err(not_written)?;
+    table.add(&model, &scores, &source.raw).map_err(not_written)?;
     write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
 }
 
@@ -97,26 +102,51 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
     if console.json {
         return Err(Failure::usage("--out-of-core writes CSV as it goes; leave out --json"));
     }
-    let plan = Plan::new(&args.data, &args.reading.options(), None, false)?;
+    let mut options = args.reading.options_for(model)?;
+    if options.schema.is_some() {
+        options = ReadOptions { y: Some("none".into()), ..options };
+    }
+    let plan = Plan::new(&args.data, &options, None, false)?;
+    tell(&plan.notes, console);
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => {
             let file = AtomicFile::create(path)?;
-            let file = write_parts(args, model, rule, &plan, BufWriter::new(file))?;
+            let file = write_parts(args, model, rule, &plan, BufWriter::new(file), console)?;
             Ok(file.into_inner().map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?.commit()?)
         }
-        None => write_parts(args, model, rule, &plan, Heedless(std::io::stdout().lock())).map(drop),
+        None => write_parts(args, model, rule, &plan, Heedless(std::io::stdout().lock()), console).map(drop),
     }
 }
 
-fn write_parts<W: Write>(args: &Args, model: &Model, rule: &str, plan: &Plan, out: W) -> Result<W, Failure> {
+fn write_parts<W: Write>(
+    args: &Args,
+    model: &Model,
+    rule: &str,
+    plan: &Plan,
+    out: W,
+    console: &Console,
+) -> Result<W, Failure> {
     let not_written = |e| not_written(args.output.as_deref().unwrap_or(Path::new("stdout")), e);
-    let mut table = Table::new(out, model, args).map_err(not_written)?;
+    // What samples are called is known when the first are read, and holds for all.
+    let (mut table, mut out) = (None, Some(out));
     for piece in &plan.pieces {
-        let x = piece.samples()?;
+        let raw = piece.raw()?;
+        if piece.index > 0 {
+            tell(&raw.notes, console);
+        }
         let place = format!("{}, partition {}", args.data.display(), piece.index);
-        table.add(model, &scores_of(model, x.as_ref(), rule).map_err(|e| in_data(e, &place))?).map_err(not_written)?;
+        let scores = scores_of(model, raw.x.as_ref(), rule).map_err(|e| in_data(e, &place))?;
+        if let Some(out) = out.take() {
+            table = Some(Table::new(out, model, args, Named::of(&raw)).map_err(not_written)?);
+        }
+        if let Some(table) = &mut table {
+            table.add(model, &scores, &raw).map_err(not_written)?;
+        }
     }
-    table.finish().map_err(not_written)
+    table
+        .ok_or_else(|| Failure::bad_file(format!("{}: no samples", args.data.display())))?
+        .finish()
+        .map_err(not_written)
 }
 
 /// A reader that has gone away, as in `| head`, is no failure.
@@ -181,24 +211,64 @@ pub fn in_data(error: Error, name: &str) -> Error {
     }
 }
 
+/// What the rows of the result are called by.
+#[derive(Clone, Copy)]
+enum Named {
+    /// Their number from 0.
+    Number,
+    /// The id column of a table.
+    Id,
+    /// The file an image came from.
+    File,
+}
+
+impl Named {
+    fn of(raw: &RawData) -> Self {
+        match (&raw.ids, &raw.names) {
+            (Some(_), _) => Named::Id,
+            (None, Some(_)) => Named::File,
+            (None, None) => Named::Number,
+        }
+    }
+
+    fn column(self) -> &'static str {
+        match self {
+            Named::Number => "sample",
+            Named::Id => "id",
+            Named::File => "file",
+        }
+    }
+
+    /// What sample `place` of `raw` is called, if it has such a name.
+    fn name(self, raw: &RawData, place: usize) -> Option<&str> {
+        let names = match self {
+            Named::Number => &None,
+            Named::Id => &raw.ids,
+            Named::File => &raw.names,
+        };
+        names.as_ref()?.get(place).map(String::as_str)
+    }
+}
+
 /// The table of results. Numbers are in full precision: reading them back gives the same bits.
 struct Table<W: Write> {
     writer: csv::Writer<W>,
     scores: bool,
     excel_safe: bool,
+    named: Named,
     samples: usize,
 }
 
 impl<W: Write> Table<W> {
-    fn new(out: W, model: &Model, args: &Args) -> Result<Self, csv::Error> {
+    fn new(out: W, model: &Model, args: &Args, named: Named) -> Result<Self, csv::Error> {
         let Args { scores, excel_safe, .. } = *args;
         let mut writer = csv::Writer::from_writer(out);
-        let mut head = vec!["sample".to_string(), "label".to_string()];
+        let mut head = vec![named.column().to_string(), "label".to_string()];
         if scores {
             head.extend(model.classes().iter().map(|class| format!("score_{class}")));
         }
         writer.write_record(&head)?;
-        Ok(Table { writer, scores, excel_safe, samples: 0 })
+        Ok(Table { writer, scores, excel_safe, named, samples: 0 })
     }
 
     /// A text cell as it is, or as a spreadsheet takes it for text.
@@ -206,9 +276,11 @@ impl<W: Write> Table<W> {
         if self.excel_safe { spreadsheet_safe(cell).into_owned() } else { cell.to_string() }
     }
 
-    fn add(&mut self, model: &Model, scores: &Mat<f64>) -> Result<(), csv::Error> {
-        for (best, column) in best_class(scores.as_ref()).into_iter().zip(scores.col_iter()) {
-            let mut row = vec![self.samples.to_string(), self.text(&model.classes()[best])];
+    /// Adds the samples of `raw`; one without a name is called by its number.
+    fn add(&mut self, model: &Model, scores: &Mat<f64>, raw: &RawData) -> Result<(), csv::Error> {
+        for (place, (best, column)) in best_class(scores.as_ref()).into_iter().zip(scores.col_iter()).enumerate() {
+            let name = self.named.name(raw, place).map_or_else(|| self.samples.to_string(), |name| self.text(name));
+            let mut row = vec![name, self.text(&model.classes()[best])];
             if self.scores {
                 row.extend(column.iter().map(|score| score.to_string()));
             }

@@ -3,6 +3,7 @@
 use crate::args::DataArgs;
 use crate::checkpoint::{self, Begin};
 use crate::console::Console;
+use crate::data::table_json;
 use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
 use crate::out_of_core::{Job, ScaleArgs};
@@ -17,7 +18,7 @@ use atomlearn::{Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
 use atomlearn_lab::tables::seconds;
-use atomlearn_lab::{params_file, provenance};
+use atomlearn_lab::{params_file, provenance, scaling};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -27,7 +28,8 @@ Examples:
   atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
   atomlearn train faces.mat --params best.toml -o faces.model
-  atomlearn train table.csv --y species --method linear-svm -o species.model
+  atomlearn train table.csv --y species --method linear-svm --prep standard -o species.model
+  atomlearn train messy.xlsx --drop comment,date --impute median --method crc --prep standard,unit -o messy.model
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
   atomlearn train faces.mat --method lcdl-sv --checkpoint state --resume -o faces.model     goes on after Ctrl-C or a crash
   atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model
@@ -38,7 +40,7 @@ Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, ran
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Data file (.mat .npz .npy .csv .tsv .parquet .libsvm) or folder of images; `-` is CSV from stdin
+    /// Data file (.mat .npz .npy .csv .tsv .txt .xlsx .parquet .libsvm) or folder of images; `-` is CSV from stdin
     data: PathBuf,
     /// Method; `atomlearn methods` lists them
     #[arg(long, short, value_name = "KEY", required_unless_present = "params")]
@@ -105,6 +107,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let (data, features) = read(args, console)?;
     let (places, part) = training_part(&data);
     let train = data.dataset(&places)?;
+    let scale = scaling::warning(&data, &places, &prep);
     let start = Instant::now();
 
     // The checkpoint belongs to prepared samples, so the two steps of `Model::train` are taken one by one.
@@ -127,7 +130,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
     let nothing_kept = watch.checkpoint.as_ref().is_some_and(|kept| !kept.written);
     drop(watch);
-    trace.warnings.splice(0..0, early.warnings);
+    trace.warnings.splice(0..0, scale.into_iter().chain(early.warnings));
     trace.warnings.iter().for_each(|warning| console.warn(warning));
     if let Some(error) = failed {
         return Err(error.into());
@@ -140,6 +143,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
     model.info = info(&data, &places);
     model.features = features.clone();
+    model.schema = data.schema.clone();
     if let Some(last) = trace.steps.last() {
         model.info.insert("n_iter".into(), json!(last.iter));
         model.info.insert("objective".into(), json!(last.objective));
@@ -156,7 +160,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
             "params": params, "prep": prep.to_string(), "data": data.info, "part": part, "samples": places.len(),
             "seconds": took, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
-            "warnings": trace.warnings,
+            "warnings": trace.warnings, "table": data.schema.as_ref().map(table_json),
         }));
     }
     console.print(&format!(
@@ -187,7 +191,7 @@ fn read(args: &Args, console: &Console) -> Result<(LabData, Option<Content>), Fa
     let (map, extracted, listed) = match (&args.features, &args.map) {
         (None, None) => {
             args.making.refuse_all("without --features KIND")?;
-            return Ok((args.reading.read_labelled(&args.data)?, None));
+            return Ok((args.reading.read_labelled(&args.data, console)?, None));
         }
         (Some(kind), _) => {
             let spec = args.making.spec(kind)?;

@@ -56,7 +56,7 @@ fn a_model_takes_images_when_it_was_trained_on_images() {
     photos(&place, 6);
     place.ok(&format!("train photos --features sift-pyramid {SIFT} --method ridge -o photos.model"));
     let csv = place.ok("predict photos.model photos/down/03.pgm");
-    assert_eq!(csv, "sample,label\n0,down\n");
+    assert_eq!(csv, "file,label\n03.pgm,down\n");
     let all = place.json("predict photos.model photos --json");
     assert_eq!((all["names"][7].as_str(), all["labels"][7].as_str()), (Some("down/01.pgm"), Some("down")));
     assert_eq!(place.ok("predict photos.model photos/slant").lines().count(), 7);

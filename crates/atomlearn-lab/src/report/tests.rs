@@ -26,7 +26,7 @@ fn records(methods: &[&str], image_shape: Option<ImageShape>, prep: &str) -> Vec
 fn run(methods: &[&str], image_shape: Option<ImageShape>, prep: &str, watch: &mut dyn Watch) -> Vec<Record> {
     let data = synth::blobs(4, 12, 12, 3);
     let labels = data.targets().into_iter().map(|c| format!("class {c}")).collect();
-    let raw = RawData { x: data.x().to_owned(), labels: Some(labels), is_train: None, image_shape, names: None };
+    let raw = RawData { labels: Some(labels), image_shape, ..RawData::new(data.x().to_owned()) };
     let data = LabData::new("toy", "0".repeat(64), raw).unwrap();
     let splits = splits::stratified(&data, 8, 2, 1).unwrap();
     let complete = |key: &&str| {

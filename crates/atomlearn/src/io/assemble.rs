@@ -59,11 +59,11 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
     drop(x);
     let labels = labels.map(|labels| named(container, labels)).transpose()?;
     Ok(RawData {
-        x: dense,
         labels,
         is_train: split(container, n)?,
         image_shape: image_shape(container, &matrix, features)?,
         names: sample_names(container, n)?,
+        ..RawData::new(dense)
     })
 }
 

@@ -41,7 +41,7 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
     };
     let image_shape = Some(ImageShape { rows, cols, column_major: false });
     let names = items.into_iter().map(|item| item.name).collect();
-    Ok(RawData { x, labels, is_train: None, image_shape, names: Some(names) })
+    Ok(RawData { labels, image_shape, names: Some(names), ..RawData::new(x) })
 }
 
 /// One entry per class, with its number of images.

@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
         (None, None) => Some(sparse.labels),
         (None, Some(y)) => return Err(Error::unknown("variable", y, ["none"])),
     };
-    Ok(RawData { x, labels, is_train: None, image_shape: None, names: None })
+    Ok(RawData { labels, ..RawData::new(x) })
 }
 
 /// The matrix and the labels.

@@ -28,12 +28,14 @@ mod zip;
 
 pub use digits::digits;
 pub use npy_rows::NpyRows;
+pub use table::{Cell, ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, Note, TableSchema};
 pub use write::write;
 
 use crate::guard::guarded;
 use crate::{Error, Result};
 use faer::Mat;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is said of a file that makes another package panic.
 const DAMAGED: &str = "the file is damaged; copy or save it again";
@@ -59,6 +61,39 @@ pub struct ReadOptions {
     pub samples: Option<Samples>,
     /// A second file with the labels: `.npy`, or text with one label per line.
     pub labels: Option<PathBuf>,
+    /// Tables: whether the first row names the columns; decided by what the columns hold if not said.
+    pub header: Option<bool>,
+    /// Tables: whether the comma is the decimal sign.
+    pub decimal_comma: Option<bool>,
+    /// Tables: columns to leave out.
+    pub drop: Vec<String>,
+    /// Tables: the column that says what samples are called.
+    pub id: Option<String>,
+    /// Tables: how missing values are filled; without it they are an error.
+    pub impute: Option<Impute>,
+    /// Tables: what a model was trained on; columns are then matched to it, and what it decides is not asked again.
+    pub schema: Option<Arc<TableSchema>>,
+    /// Tables: only look. Cells and labels that training would refuse give warnings, and the values are NaN.
+    pub lenient: bool,
+}
+
+impl ReadOptions {
+    /// Refuses what is said about tables where there is none.
+    fn check_no_table(&self, path: &Path) -> Result<()> {
+        let said = [
+            (self.header.is_some(), "--header"),
+            (self.decimal_comma.is_some(), "--decimal"),
+            (!self.drop.is_empty(), "--drop"),
+            (self.id.is_some(), "--id"),
+            (self.impute.is_some(), "--impute"),
+        ];
+        match said.iter().find(|(said, _)| *said) {
+            Some((_, flag)) => {
+                Err(Error::Data(format!("{}: {flag} is for tables, which this is not; leave it out", path.display())))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Height and width of the images behind the samples, so that atoms can be drawn.
@@ -85,6 +120,31 @@ pub struct RawData {
     pub image_shape: Option<ImageShape>,
     /// File name or row name of each sample, if the file has them.
     pub names: Option<Vec<String>>,
+    /// What a table's id column calls each sample.
+    pub ids: Option<Vec<String>>,
+    /// Names of the features, if the file has them.
+    pub feature_names: Option<Vec<String>>,
+    /// How a table became samples, for the model that is trained on them.
+    pub schema: Option<TableSchema>,
+    /// What was noticed while reading.
+    pub notes: Vec<Note>,
+}
+
+impl RawData {
+    /// Samples alone, features x samples.
+    pub fn new(x: Mat<f64>) -> Self {
+        RawData {
+            x,
+            labels: None,
+            is_train: None,
+            image_shape: None,
+            names: None,
+            ids: None,
+            feature_names: None,
+            schema: None,
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// One variable of a data file, for `inspect`.
@@ -113,14 +173,24 @@ enum Format {
 /// Reads a data file or a folder of images; what `options` leaves open is settled by the usual names and by sizes.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
     if path.is_dir() {
+        options.check_no_table(path)?;
         return images::read(path, options);
     }
-    read_bytes(path, limits::read_file(path)?, options)
+    read_bytes(path, load(path)?, options)
+}
+
+/// The bytes of a data file, for [`read_bytes`]; one that does not fit into memory is refused.
+pub fn load(path: &Path) -> Result<Vec<u8>> {
+    limits::read_file(path)
 }
 
 /// As [`read`], for a file whose content is in memory already; `path` is what messages call it, and says its kind.
 pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
-    match format_of(path, &bytes)? {
+    let format = format_of(path, &bytes)?;
+    if !matches!(format, Format::Table | Format::Parquet) {
+        options.check_no_table(path)?;
+    }
+    match format {
         Format::Mat5 => assemble::assemble(&mat5::Mat5::scan(path, &bytes)?, options),
         Format::Hdf5 => guarded(path, DAMAGED, || assemble::assemble(&mat73::Mat73::scan(path, bytes)?, options)),
         Format::Npy => assemble::assemble(&npy::Npy::scan(path, &bytes)?, options),
@@ -168,13 +238,18 @@ pub fn variables(path: &Path) -> Result<Vec<Variable>> {
 
 /// As [`variables`], for a file whose content is in memory already.
 pub fn variables_in(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
+    variables_with(path, bytes, &ReadOptions::default())
+}
+
+/// As [`variables_in`], with what the user says about the file.
+pub fn variables_with(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<Vec<Variable>> {
     use assemble::Container;
     match format_of(path, &bytes)? {
         Format::Mat5 => Ok(mat5::Mat5::scan(path, &bytes)?.variables().to_vec()),
         Format::Hdf5 => guarded(path, DAMAGED, || Ok(mat73::Mat73::scan(path, bytes)?.variables().to_vec())),
         Format::Npy => Ok(npy::Npy::scan(path, &bytes)?.variables().to_vec()),
         Format::Npz => Ok(npy::Npz::scan(path, &bytes)?.variables().to_vec()),
-        Format::Table => table::variables(path, &bytes),
+        Format::Table => table::variables(path, &bytes, options),
         Format::Parquet => parquet_variables(path, bytes),
         Format::Libsvm => libsvm::variables(path, &bytes),
     }
@@ -183,11 +258,19 @@ pub fn variables_in(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
 /// The extension decides, except for `.mat`, whose two kinds only the content tells apart; unknown extensions go by
 /// the first bytes.
 fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let packed = name.strip_suffix(".gz").unwrap_or(&name);
+    if [".csv", ".tsv", ".txt", ".data", ".dat"].iter().any(|end| packed.ends_with(end)) {
+        return Ok(Format::Table);
+    }
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     Ok(match extension.as_str() {
         "npy" => Format::Npy,
         "npz" => Format::Npz,
-        "csv" | "tsv" => Format::Table,
+        "xlsx" | "xlsm" => Format::Table,
+        "xls" | "ods" => {
+            return Err(Error::format(path, "this kind of workbook cannot be read; save it as .xlsx or .csv"));
+        }
         "parquet" | "pq" => Format::Parquet,
         "libsvm" | "svm" | "svmlight" => Format::Libsvm,
         "h5" | "hdf5" => Format::Hdf5,
@@ -201,7 +284,8 @@ fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
         _ => {
             return Err(Error::format(
                 path,
-                "not a kind of data file that is known here; use .mat, .npz, .npy, .csv, .tsv, .parquet, .libsvm, \
+                "not a kind of data file that is known here; use .mat, .npz, .npy, .csv, .tsv, .txt, .xlsx, \
+                 .parquet, .libsvm, \
                  or a folder with one sub-folder of images per class",
             ));
         }
@@ -210,7 +294,8 @@ fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
 
 #[cfg(feature = "parquet")]
 fn read_parquet(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
-    parquet::read(path, bytes, options)
+    table::check_options(path, options)?;
+    guarded(path, DAMAGED, || parquet::table(path, bytes)?.into_data(options))
 }
 
 #[cfg(feature = "parquet")]

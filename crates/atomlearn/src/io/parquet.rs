@@ -1,8 +1,8 @@
 //! Parquet tables: one sample per row, columns of plain numbers or text.
 
 use super::parquet_check::{CheckedPages, TEXT_BATCH, check_pages, check_schema};
-use super::table::{check_options, matching, roles};
-use super::{DAMAGED, RawData, ReadOptions, Variable, array, assemble, labels, limits, text};
+use super::table::{Cells, Column};
+use super::{DAMAGED, Variable, limits, text};
 use crate::guard::guarded;
 use crate::{Error, Result};
 use ::parquet::basic::{ConvertedType, Type};
@@ -20,57 +20,24 @@ const BATCH: usize = 4096;
 /// Bytes that all pages may unpack to, as a multiple of what one part of the file may take.
 const UNPACKED_PARTS: u64 = 2;
 
-/// The values of a column, missing ones as NaN or empty text.
-enum Column {
-    Numbers(Vec<f64>),
-    Text(Vec<String>),
-}
-
-/// Reads a table.
-pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
-    check_options(path, options)?;
+/// Reads a table, whole.
+pub(super) fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
     let length = bytes.len();
-    guarded(path, DAMAGED, || {
-        let table = Table::open(path, bytes)?;
-        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        let roles = roles(&names, options)?;
-        let (d, n) = (roles.features.len(), table.rows);
-        if n == 0 || d == 0 {
-            return Err(Error::format(path, format!("the table has {n} samples of {d} features; nothing to read")));
-        }
-        limits::check_expansion(path, "the table", &[d, n], length)?;
-        let mut x = limits::matrix(path, "the table", (d, n), length, |_, _| 0.0)?;
-        for (feature, &column) in roles.features.iter().enumerate() {
-            let name = names[column];
-            let Column::Numbers(values) = table.column(column)? else {
-                let why =
-                    format!("column `{name}` holds text, not numbers; drop it, or name it with --y if it is the label");
-                return Err(Error::format(path, why));
-            };
-            for (sample, value) in values.into_iter().enumerate() {
-                x[(feature, sample)] = value;
-            }
-        }
-        let labels = match (&options.labels, roles.label) {
-            (Some(file), _) => Some(matching(labels::read_file(file)?, file, n)?),
-            (None, Some(column)) => Some(table.labels(column)?),
-            (None, None) => None,
+    let table = Table::open(path, bytes)?;
+    let (columns, rows) = (table.columns.len(), table.rows);
+    if rows > 0 {
+        limits::check_expansion(path, "the table", &[columns, rows], length)?;
+    }
+    let column = |index: usize| -> Result<Column> {
+        let cells = if table.columns[index].usable {
+            table.column(index)?
+        } else {
+            Cells::Unusable(table.columns[index].kind.clone())
         };
-        let is_train = match roles.split.map(|column| table.column(column)).transpose()? {
-            Some(Column::Numbers(flags)) => Some(
-                flags
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &v)| assemble::train_flag(path, i, v))
-                    .collect::<Result<Vec<bool>>>()?,
-            ),
-            Some(Column::Text(_)) => return Err(Error::format(path, "`is_train` must hold 0 or 1, not text")),
-            None => None,
-        };
-        roles.name.map_or(Ok(()), |column| table.check_text(column))?;
-        let names = roles.name.map(|column| table.texts(column)).transpose()?;
-        Ok(RawData { x, labels, is_train, image_shape: None, names })
-    })
+        Ok(Column::new(table.columns[index].name.clone(), cells, false))
+    };
+    let read = (0..columns).map(column).collect::<Result<Vec<Column>>>()?;
+    Ok(super::table::Table::typed(path, read, rows, table.pandas_index()))
 }
 
 /// One entry per column.
@@ -119,56 +86,43 @@ impl<'a> Table<'a> {
         Ok(Table { path, bytes, reader, columns, rows, unpacked: Cell::new(0) })
     }
 
-    /// One column as it is stored, numbers as `f64`.
-    fn column(&self, index: usize) -> Result<Column> {
-        self.read(index, false)
-    }
-
-    /// One column as text, which whole numbers beyond 2^53 pass through unharmed; missing values are empty.
-    fn texts(&self, index: usize) -> Result<Vec<String>> {
-        match self.read(index, true)? {
-            Column::Text(text) => Ok(text),
-            // A table without rows.
-            Column::Numbers(_) => Ok(Vec::new()),
-        }
+    /// Names of the columns that pandas keeps its index in.
+    fn pandas_index(&self) -> Vec<String> {
+        let metadata = self.reader.metadata().file_metadata();
+        let stored = metadata.key_value_metadata().into_iter().flatten().find(|entry| entry.key == "pandas");
+        let parsed = stored.and_then(|entry| serde_json::from_str::<serde_json::Value>(entry.value.as_deref()?).ok());
+        let columns = parsed.as_ref().and_then(|value| value.get("index_columns")?.as_array());
+        // An index that only counts is kept as an object, without a column.
+        columns.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_string)).collect()
     }
 
     /// One column through all row groups.
-    fn read(&self, index: usize, as_text: bool) -> Result<Column> {
+    fn column(&self, index: usize) -> Result<Cells> {
         let description = &self.columns[index];
-        if !description.usable {
-            let why =
-                format!("column `{}` is of type {}; convert it to numbers or text", description.name, description.kind);
-            return Err(Error::format(self.path, why));
-        }
-        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+        let (mut numbers, mut texts, mut wide) = (Vec::new(), Vec::new(), Vec::new());
         let mut budget = limits::TextBudget::new(self.path, &description.name, self.bytes.len());
         let mut too_much = None;
         for group in 0..self.reader.num_row_groups() {
             let bad = |error| damaged(self.path, &error);
             let column = self.pages(group, index)?;
             let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
-            if as_text {
-                gather_text(column, rows, &mut texts, unsigned).map_err(bad)?;
-                continue;
-            }
             let flag = |&value: &bool| f64::from(u8::from(value));
             let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
-            let long = |&value: &i64| if unsigned { value as u64 as f64 } else { value as f64 };
+            let long = |&value: &i64| Some(if unsigned { i128::from(value as u64) } else { i128::from(value) });
             let word = |value: &ByteArray| match budget.add(1, value.data().len()) {
-                Ok(()) => text::from_utf8(value.data()),
+                Ok(()) => Some(text::from_utf8(value.data())),
                 Err(error) => {
                     too_much.get_or_insert(error);
-                    String::new()
+                    None
                 }
             };
             match column {
                 ColumnReader::BoolColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, flag),
                 ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, short),
-                ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, long),
+                ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, &mut wide, None, long),
                 ColumnReader::FloatColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| f64::from(v)),
                 ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| v),
-                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut texts, String::new(), word),
+                ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut texts, None, word),
                 _ => Err(ParquetError::General("a column of another type than declared".into())),
             }
             .map_err(bad)?;
@@ -176,13 +130,22 @@ impl<'a> Table<'a> {
                 return Err(error);
             }
         }
-        let found = numbers.len().max(texts.len());
+        let found = numbers.len().max(texts.len()).max(wide.len());
         if found != self.rows {
             let why =
                 format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
             return Err(Error::format(self.path, why));
         }
-        Ok(if texts.is_empty() { Column::Numbers(numbers) } else { Column::Text(texts) })
+        if !wide.is_empty() {
+            // Whole numbers stay whole only where `f64` would lose digits of them.
+            let exact = |value: &Option<i128>| value.is_none_or(|value| value.abs() <= 1 << 53);
+            let number = |value: &Option<i128>| value.map_or(f64::NAN, |value| value as f64);
+            return Ok(match wide.iter().all(exact) {
+                true => Cells::Numbers(wide.iter().map(number).collect()),
+                false => Cells::Integers(wide),
+            });
+        }
+        Ok(if texts.is_empty() { Cells::Numbers(numbers) } else { Cells::Words(texts) })
     }
 
     /// The reader of a column in a row group, its pages checked.
@@ -206,20 +169,6 @@ impl<'a> Table<'a> {
         let longest = allowed / TEXT_BATCH as u64;
         let checked = CheckedPages { pages, longest, has_levels: description.max_def_level() > 0 };
         Ok(get_column_reader(description, Box::new(checked)))
-    }
-
-    /// Room for one piece of text per row.
-    fn check_text(&self, column: usize) -> Result<()> {
-        limits::TextBudget::new(self.path, &self.columns[column].name, self.bytes.len()).add(self.rows, 0)
-    }
-
-    fn labels(&self, column: usize) -> Result<Vec<String>> {
-        self.check_text(column)?;
-        let text = self.texts(column)?;
-        match text.iter().position(String::is_empty) {
-            Some(sample) => Err(labels::missing_label(self.path, sample)),
-            None => Ok(text),
-        }
     }
 }
 
@@ -250,31 +199,6 @@ fn describe(column: &ColumnDescriptor) -> Description {
     };
     let name = column.path().parts().join(".");
     Description { name, kind, unsigned, usable }
-}
-
-/// As [`gather`], every value as the text of a label.
-fn gather_text(
-    column: ColumnReader,
-    rows: usize,
-    out: &mut Vec<String>,
-    unsigned: bool,
-) -> std::result::Result<(), ParquetError> {
-    let none = String::new();
-    let short = |&value: &i32| if unsigned { (value as u32).to_string() } else { value.to_string() };
-    let long = |&value: &i64| if unsigned { (value as u64).to_string() } else { value.to_string() };
-    let single = |&value: &f32| array::single_label(value).unwrap_or_default();
-    let double = |&value: &f64| array::number_label(value).unwrap_or_default();
-    match column {
-        ColumnReader::BoolColumnReader(reader) => gather(reader, rows, out, none, |&v| u8::from(v).to_string()),
-        ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, out, none, short),
-        ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, out, none, long),
-        ColumnReader::FloatColumnReader(reader) => gather(reader, rows, out, none, single),
-        ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, out, none, double),
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            gather(reader, rows, out, none, |v: &ByteArray| text::from_utf8(v.data()))
-        }
-        _ => Err(ParquetError::General("a column of another type than declared".into())),
-    }
 }
 
 /// Appends a row group's values to `out`, at most up to `rows` in all.

@@ -201,11 +201,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let texts = |list: &[&str]| list.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let data = RawData {
-            x: Mat::from_fn(6, 3, |i, j| 0.1 + (10 * j + i) as f64),
             labels: Some(texts(&["bee", "ant", "bee"])),
             is_train: Some(vec![true, true, false]),
             image_shape: Some(ImageShape { rows: 2, cols: 3, column_major: false }),
             names: Some(texts(&["bee/1.png", "ant/ü.png", "bee/22.png"])),
+            ..RawData::new(Mat::from_fn(6, 3, |i, j| 0.1 + (10 * j + i) as f64))
         };
         for name in ["a.npz", "a.mat"] {
             let path = folder.path().join(name);

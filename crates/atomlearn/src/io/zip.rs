@@ -85,6 +85,12 @@ impl Member<'_> {
         if crc.sum() == self.crc { Ok(bytes) } else { Err(self.damaged(path, "wrong checksum")) }
     }
 
+    /// How many bytes it really unpacks to, counted up to one more than `most`.
+    pub(super) fn count(&self, path: &Path, most: u64) -> Result<u64> {
+        let counted = std::io::copy(&mut self.reader(path)?.take(most.saturating_add(1)), &mut std::io::sink());
+        counted.map_err(|error| self.damaged(path, &error.to_string()))
+    }
+
     fn reader(&self, path: &Path) -> Result<Box<dyn Read + '_>> {
         match self.method {
             0 => Ok(Box::new(self.packed)),

@@ -8,13 +8,14 @@ use super::answer::{Memo, Partition, answer_in_turn};
 use super::request::Request;
 use super::stats::PartialStats;
 use crate::archive::hex;
-use crate::io::{self, NpyRows, ReadOptions};
+use crate::io::{self, NpyRows, RawData, ReadOptions, TableSchema};
 use crate::linalg::{concat_columns, select_columns};
 use crate::{Error, Result};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Values (as 64-bit numbers) of a partition where the user does not say how many there should be.
 const USUAL_VALUES: usize = 8 << 20;
@@ -44,6 +45,23 @@ struct Span {
     rows: Option<(usize, usize)>,
     x: Option<String>,
     y: Option<String>,
+    /// How the first of several tables became samples; the others follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "shared")]
+    table: Option<Arc<TableSchema>>,
+}
+
+/// A schema that many pieces share, stored with each.
+mod shared {
+    use super::{Arc, TableSchema};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(table: &Option<Arc<TableSchema>>, to: S) -> Result<S::Ok, S::Error> {
+        table.as_deref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<TableSchema>>, D::Error> {
+        Ok(Option::<TableSchema>::deserialize(from)?.map(Arc::new))
+    }
 }
 
 /// A training set cut into partitions.
@@ -55,6 +73,10 @@ pub struct Plan {
     pub n_features: usize,
     /// Digest of names, sizes and partitions: the same plan on the same files.
     pub digest: String,
+    /// How tables become samples: decided on the first shard, or given.
+    pub schema: Option<Arc<TableSchema>>,
+    /// What was noticed while the first shard was read.
+    pub notes: Vec<io::Note>,
     /// Samples of the largest partition; of files that are read as a whole, judged by their lengths and the first of them.
     most_samples: usize,
     copies: usize,
@@ -79,11 +101,13 @@ impl Plan {
         if let Some(other) = files.iter().find(|file| kind(file) != kind(first)) {
             return Err(Error::format(other, "shards of different kinds cannot be mixed; convert them to .npy"));
         }
-        let (pieces, n_features) = if kind(first) == "npy" {
-            in_rows(files, options, partitions, labelled)?
+        let (pieces, n_features, first_read) = if kind(first) == "npy" {
+            let (pieces, n_features) = in_rows(files, options, partitions, labelled)?;
+            (pieces, n_features, None)
         } else {
             whole_files(files, options, partitions)?
         };
+        let (schema, notes) = first_read.map_or((None, Vec::new()), |raw| (raw.schema.map(Arc::new), raw.notes));
         let mut digest = Sha256::new();
         let mut lengths = Vec::with_capacity(files.len());
         for file in files {
@@ -101,7 +125,7 @@ impl Plan {
             (known as u128 * u128::from(longest) / u128::from(lengths[0].max(1))) as usize
         };
         let copies = if kind(first) == "npy" { COPIES } else { WHOLE_COPIES };
-        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()), most_samples, copies })
+        Ok(Plan { pieces, n_features, digest: hex(&digest.finalize()), schema, notes, most_samples, copies })
     }
 
     /// Bytes that the largest partition takes while it is worked on, as far as it is known before it is read.
@@ -144,9 +168,15 @@ impl Piece {
 
     /// The samples, features x samples; all of them, whatever `is_train` says.
     pub fn samples(&self) -> Result<Mat<f64>> {
+        Ok(self.raw()?.x)
+    }
+
+    /// The samples with what their files say beside them; all of them, whatever `is_train` says.
+    pub fn raw(&self) -> Result<RawData> {
         let Some(rows) = self.spans.iter().map(|span| span.rows).collect::<Option<Vec<_>>>() else {
-            let read = |span: &Span| Ok(io::read(&span.file, &span.options())?.x);
-            return Ok(joined(self.spans.iter().map(read).collect::<Result<_>>()?));
+            let mut read = self.spans.iter().map(|span| io::read(&span.file, &span.options()));
+            // A file that is read as a whole is a piece of its own.
+            return read.next().unwrap_or_else(|| Err(Error::Data("a partition without files".into())));
         };
         let files: Vec<NpyRows> = self.spans.iter().map(|span| NpyRows::open(&span.file)).collect::<Result<_>>()?;
         let (width, total) = (files[0].width(), rows.iter().map(|(_, count)| count).sum());
@@ -157,7 +187,7 @@ impl Piece {
             file.read_samples(start, samples.subcols_mut(next, count))?;
             next += count;
         }
-        Ok(samples)
+        Ok(RawData::new(samples))
     }
 
     fn labels(&self) -> Result<Vec<String>> {
@@ -196,7 +226,7 @@ fn joined(mut parts: Vec<Mat<f64>>) -> Mat<f64> {
 
 impl Span {
     fn options(&self) -> ReadOptions {
-        ReadOptions { x: self.x.clone(), y: self.y.clone(), ..ReadOptions::default() }
+        ReadOptions { x: self.x.clone(), y: self.y.clone(), schema: self.table.clone(), ..ReadOptions::default() }
     }
 }
 
@@ -215,7 +245,7 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
         let path = entry.map_err(Error::io(folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_string();
         let hidden = name.starts_with(['.', '_']) || name.ends_with(LABELS);
-        if !hidden && path.is_file() && ["npy", "npz", "csv", "parquet"].contains(&kind(&path)) {
+        if !hidden && path.is_file() && ["npy", "npz", "csv", "parquet", "xlsx"].contains(&kind(&path)) {
             files.push(path);
         }
     }
@@ -228,12 +258,14 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// What kind of shard a file is, by its extension.
 fn kind(path: &Path) -> &'static str {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    match extension.as_str() {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let extension = name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
         "npy" => "npy",
         "npz" => "npz",
         "csv" | "tsv" => "csv",
         "parquet" | "pq" => "parquet",
+        "xlsx" => "xlsx",
         _ => "other",
     }
 }
@@ -278,6 +310,7 @@ fn in_rows(
                 rows: Some((next - before, taken)),
                 x: None,
                 y: None,
+                table: None,
             });
             next += taken;
             if taken == here {
@@ -334,7 +367,11 @@ fn label_file(
     Ok(Some(path))
 }
 
-fn whole_files(files: &[PathBuf], options: &ReadOptions, partitions: Option<usize>) -> Result<(Vec<Piece>, usize)> {
+fn whole_files(
+    files: &[PathBuf],
+    options: &ReadOptions,
+    partitions: Option<usize>,
+) -> Result<(Vec<Piece>, usize, Option<RawData>)> {
     if let Some(wanted) = partitions.filter(|&wanted| wanted != files.len()) {
         return Err(Error::param(
             "partitions",
@@ -345,16 +382,20 @@ fn whole_files(files: &[PathBuf], options: &ReadOptions, partitions: Option<usiz
     if let Some(path) = &options.labels {
         return Err(Error::format(path, "a label file goes with .npy only; other shards hold their labels themselves"));
     }
+    // What the first table decides holds for all: names, categories, fills, and which column has the labels.
+    let first = io::read(&files[0], options)?;
+    let table = first.schema.clone().map(Arc::new);
     let span = |file: &PathBuf| Span {
         file: file.clone(),
         labels: None,
         rows: None,
         x: options.x.clone(),
         y: options.y.clone(),
+        table: table.clone(),
     };
     let piece = |(index, file): (usize, &PathBuf)| Piece { index, samples: None, spans: vec![span(file)] };
     let mut pieces: Vec<Piece> = files.iter().enumerate().map(piece).collect();
-    let first = pieces[0].samples()?;
-    pieces[0].samples = Some(first.ncols());
-    Ok((pieces, first.nrows()))
+    pieces[0].samples = Some(first.x.ncols());
+    let n_features = first.x.nrows();
+    Ok((pieces, n_features, Some(first)))
 }

@@ -32,7 +32,7 @@ fn headers_are_told_from_data() {
 fn bad_cells_are_named_by_line_and_column() {
     for (text, y, part) in [
         ("a,b,y\n1,2,0\n1,oops,0\n", None, "line 3, column 2 (`b`) is `oops`"),
-        ("1,2,0\n,2,0\n", None, "line 2, column 1 is empty"),
+        ("1,2,0\n,2,0\n", None, "line 2, column 1 is missing"),
         ("a,y\n1,0\n1\n", None, "line 3 has 1 cells"),
         ("a,y\n1,\n", None, "sample 0"),
         ("a,y\n1,NaN\n", None, "sample 0"),
@@ -45,7 +45,7 @@ fn bad_cells_are_named_by_line_and_column() {
         let message = try_read(text, y).unwrap_err().to_string();
         assert!(message.contains(part), "{text:?} gave {message}");
     }
-    let message = read(Path::new("a.csv"), b"a,b\n1,\xff\n", &ReadOptions::default()).unwrap_err().to_string();
+    let message = read(Path::new("a.csv"), b"a,b\n1,\xff\x01\n", &ReadOptions::default()).unwrap_err().to_string();
     assert!(message.contains("line 2") && message.contains("UTF-8"), "{message}");
 }
 
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "[-0-9.,;\"a-e\n\t ]{0,80}") {
         let _ = try_read(&text, None);
-        let _ = variables(Path::new("a.csv"), text.as_bytes());
+        let _ = variables(Path::new("a.csv"), text.as_bytes(), &ReadOptions::default());
     }
 
     #[test]
