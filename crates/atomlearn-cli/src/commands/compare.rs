@@ -106,7 +106,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let prep = preps[0].clone();
     let flags = TuneFlags { preps, folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
     let own = Own { set: &args.set, grid: &args.grid };
-    let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
+    let given = (!args.prep.is_empty()).then_some(&prep);
+    let entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
     for path in [&args.save_splits, &args.records, &args.report].into_iter().flatten() {
         check_output(path)?;
     }
