@@ -145,7 +145,7 @@ pub fn settle(
     file: Option<ParamsFile>,
 ) -> Result<(PrepSpec, Values), Failure> {
     let text = prep.map(str::to_string).or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
-    let prep = text.map(|text| text.parse()).transpose()?;
+    let prep: Option<PrepSpec> = text.map(|text| text.parse()).transpose()?;
     let mut given = Own { set, grid: &[] }.assign(&[method])?.remove(0);
     if let Some(file) = file {
         given.under(file);

@@ -43,9 +43,8 @@ pub fn fit(
 ) -> PyResult<(Model, String, Vec<String>, f64)> {
     let method = registry::method(key).map_err(to_python)?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
-    // Estimators always say a preprocessing; the method's own is none of the user's.
-    let given = Some(&prep).filter(|prep| prep.to_string() != method.default_prep);
-    let (prep, params) = method.settle(given, &serde_json::from_str(params).map_err(bad_json)?).map_err(to_python)?;
+    let params = serde_json::from_str(params).map_err(bad_json)?;
+    let (prep, params) = method.settle(Some(&prep), &params).map_err(to_python)?;
     let mut info: Values = serde_json::from_str(info).map_err(bad_json)?;
     let x = samples(&x)?;
     let train = py.detach(|| Dataset::new(x, &labels)).map_err(to_python)?;

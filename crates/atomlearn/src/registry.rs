@@ -93,10 +93,11 @@ impl Method {
         (self.complete)(&all)
     }
 
-    /// Preprocessing and all parameters for what a user gave: without preprocessing the method's own, with it the values that it
-    /// stands for, where they are left to be chosen. Every front end goes through this.
+    /// Preprocessing and all parameters for what a user gave: without preprocessing, or with the method's own, just that; with
+    /// another also the values that it stands for, where they are left to be chosen. Every front end goes through this.
     pub fn settle(&self, prep: Option<&PrepSpec>, values: &Values) -> Result<(PrepSpec, Values)> {
-        let Some(prep) = prep else { return Ok((self.default_prep.parse()?, self.complete(values)?)) };
+        let own: PrepSpec = self.default_prep.parse()?;
+        let Some(prep) = prep.filter(|&prep| *prep != own) else { return Ok((own, self.complete(values)?)) };
         let mut values = values.clone();
         for (name, word) in self.given_prep {
             let held = values.entry(*name).or_insert(Value::Null);

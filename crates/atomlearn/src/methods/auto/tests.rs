@@ -178,6 +178,8 @@ fn preprocessing_by_the_user_is_the_only_view() {
     assert_eq!((none.to_string(), &own["views"]), ("none".into(), &json!(null)));
     let (kept, given) = auto.settle(Some(&prep), &Values::new()).unwrap();
     assert_eq!((kept, &given["views"]), (prep.clone(), &json!("given")));
+    let (_, raw) = auto.settle(Some(&none), &Values::new()).unwrap();
+    assert_eq!(raw, own);
     // What the user says goes first.
     let said = Values::from_iter([("views".to_string(), json!("standard"))]);
     assert_eq!(auto.settle(Some(&prep), &said).unwrap().1["views"], "standard");
