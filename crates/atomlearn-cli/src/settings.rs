@@ -12,11 +12,6 @@ use atomlearn_lab::{params_file, tune};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// Parses `--prep`; not given means the default.
-pub fn prep(text: Option<&str>) -> Result<PrepSpec, Failure> {
-    Ok(text.map(str::parse).transpose()?.unwrap_or_default())
-}
-
 /// Parses every `--prep`; none given means the default.
 pub fn preps(texts: &[String]) -> Result<Vec<PrepSpec>, Failure> {
     if texts.is_empty() {
@@ -47,15 +42,27 @@ pub struct TuneFlags {
 }
 
 impl Own<'_> {
-    /// Completed parameters of one method, and the grid of all that were not set.
-    pub fn of_one(&self, method: &'static Method) -> Result<(Values, Grid), Failure> {
+    /// Completed parameters of one method, and the grid of all that were not set; `prep` is the user's, if one was given.
+    pub fn of_one(
+        &self,
+        method: &'static Method,
+        prep: Option<&PrepSpec>,
+    ) -> Result<(PrepSpec, Values, Grid), Failure> {
         let given = self.assign(&[method])?.remove(0);
         let grid = given.grid(method)?;
-        Ok((method.complete(&given.values)?, grid))
+        let (prep, values) = method.settle(prep, &given.values)?;
+        Ok((prep, values, grid))
     }
 
-    /// The methods of a comparison with their parameters; `files` hold parameters too, and `tune` says how to choose.
-    pub fn entries(&self, keys: &[String], files: &[PathBuf], tune: Option<&TuneFlags>) -> Result<Vec<Entry>, Failure> {
+    /// The methods of a comparison with their parameters; `files` hold parameters too, `prep` is the user's preprocessing, and
+    /// `tune` says how to choose.
+    pub fn entries(
+        &self,
+        keys: &[String],
+        files: &[PathBuf],
+        prep: Option<&PrepSpec>,
+        tune: Option<&TuneFlags>,
+    ) -> Result<Vec<Entry>, Failure> {
         let methods = methods(keys)?;
         let mut given = self.assign(&methods)?;
         for path in files {
@@ -67,12 +74,13 @@ impl Own<'_> {
             given[place].under(file);
         }
         let entry = |(method, given): (&&'static Method, Given)| {
-            let params = method.complete(&given.values).map_err(|e| in_method(e, method))?;
+            let (own, params) = method.settle(prep, &given.values).map_err(|e| in_method(e, method))?;
+            let own = (prep.is_none() && own != PrepSpec::default()).then_some(own);
             let spec = |flags: &TuneFlags| -> Result<tune::Spec, Failure> {
                 let grid = given.grid(method)?.with_preps(&flags.preps)?;
                 Ok(tune::Spec { grid, folds: flags.folds, seed: flags.seed, one_se: flags.one_se })
             };
-            Ok(Entry { tune: tune.map(spec).transpose()?, ..Entry::new(method, params) })
+            Ok(Entry { tune: tune.map(spec).transpose()?, prep: own, ..Entry::new(method, params) })
         };
         methods.iter().zip(given).map(entry).collect()
     }
@@ -132,13 +140,20 @@ pub fn method(key: Option<&str>, file: Option<&ParamsFile>) -> Result<&'static M
     }
 }
 
-/// One method's completed parameters: from a file, and over them from `name=value` texts.
-pub fn params(method: &'static Method, set: &[String], file: Option<ParamsFile>) -> Result<Values, Failure> {
+/// One method's preprocessing and completed parameters: from a file, and over them from `--prep` and `name=value` texts.
+pub fn settle(
+    method: &'static Method,
+    prep: Option<&str>,
+    set: &[String],
+    file: Option<ParamsFile>,
+) -> Result<(PrepSpec, Values), Failure> {
+    let text = prep.map(str::to_string).or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
+    let prep: Option<PrepSpec> = text.map(|text| text.parse()).transpose()?;
     let mut given = Own { set, grid: &[] }.assign(&[method])?.remove(0);
     if let Some(file) = file {
         given.under(file);
     }
-    Ok(method.complete(&given.values)?)
+    Ok(method.settle(prep.as_ref(), &given.values)?)
 }
 
 /// The methods of these keys; `all` is every one.

@@ -29,12 +29,14 @@ pub struct Entry {
     pub tune: Option<tune::Spec>,
     /// The parameter whose effect is studied, in a sweep.
     pub sweep: Option<String>,
+    /// The method's own preprocessing, where it differs from that of the plan.
+    pub prep: Option<PrepSpec>,
 }
 
 impl Entry {
     /// A method with fixed parameters.
     pub fn new(method: &'static Method, params: Values) -> Self {
-        Entry { method, params, tune: None, sweep: None }
+        Entry { method, params, tune: None, sweep: None, prep: None }
     }
 }
 
@@ -140,6 +142,11 @@ impl Plan<'_> {
         }
     }
 
+    /// Preprocessing of one method.
+    fn prep_of<'e>(&'e self, entry: &'e Entry) -> &'e PrepSpec {
+        entry.prep.as_ref().unwrap_or(self.prep)
+    }
+
     /// Preprocessing as the protocol says it.
     fn prep_text(&self) -> String {
         let choice = self.entries.iter().flat_map(|entry| &entry.tune).find(|spec| spec.grid.prep.is_some());
@@ -196,7 +203,7 @@ impl Plan<'_> {
 
     /// Everything of a record that is known before the run.
     fn blank(&self, entry: &Entry, s: usize, split: &Split, provenance: &Provenance) -> Record {
-        let (method, prep, split_sha256) = (entry.method.key, self.prep.to_string(), split.digest());
+        let (method, prep, split_sha256) = (entry.method.key, self.prep_of(entry).to_string(), split.digest());
         Record {
             schema: record::SCHEMA.into(),
             key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.info.sha256),
@@ -259,7 +266,7 @@ impl<'a> Stage<'a> {
         run: Run<'_>,
         watch: &mut dyn Watch,
     ) -> Result<(PrepSpec, Values, Option<Choice>), Error> {
-        let prep = self.plan.prep;
+        let prep = self.plan.prep_of(entry);
         let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
             return Ok((prep.clone(), entry.params.clone(), None));
         };

@@ -42,8 +42,9 @@ pub fn fit(
     on_step: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(Model, String, Vec<String>, f64)> {
     let method = registry::method(key).map_err(to_python)?;
-    let params = method.complete(&serde_json::from_str(params).map_err(bad_json)?).map_err(to_python)?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
+    let params = serde_json::from_str(params).map_err(bad_json)?;
+    let (prep, params) = method.settle(Some(&prep), &params).map_err(to_python)?;
     let mut info: Values = serde_json::from_str(info).map_err(bad_json)?;
     let x = samples(&x)?;
     let train = py.detach(|| Dataset::new(x, &labels)).map_err(to_python)?;

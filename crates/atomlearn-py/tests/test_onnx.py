@@ -12,7 +12,7 @@ from scipy.io import loadmat
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
-EXPORTED = ["lcdl-sv", "svgdl", "crc", "cadl", "sadl", "dpl", "ridge", "linear-svm", "rbf-svm", "lda"]
+EXPORTED = ["auto", "lcdl-sv", "svgdl", "crc", "cadl", "sadl", "dpl", "ridge", "linear-svm", "rbf-svm", "lda"]
 PREPS = [
     "unit",
     "pca:30,unit",

@@ -19,6 +19,7 @@ WIDTH = 120
 
 # Classes are called after their key; these would clash with scikit-learn or stand for several keys.
 NAMES = {
+    "auto": "AutoClassifier",
     "ridge": "OneHotRidgeClassifier",
     "linear-svm": "LinearSVMClassifier",
     "lcksvd1": "LCKSVDClassifier",
@@ -160,7 +161,8 @@ def class_source(name: str, rows: list[dict]) -> str:
         kind = f"Literal[{', '.join(str(i + 1) for i in range(len(rows)))}]"
         titles = "; ".join(f"{i + 1}: {row['title'][:1].lower()}{row['title'][1:]}" for i, row in enumerate(rows))
         own.insert(0, ("variant", kind, str(len(rows)), f"Which of the methods: {titles}."))
-    parameters = own + SHARED
+    own_prep = literal(rows[-1]["default_prep"])
+    parameters = own + [(n, kind, own_prep if n == "prep" else default, doc) for n, kind, default, doc in SHARED]
     base = "CodingClassifier" if codes else "DictionaryClassifier"
     lines = [f"class {name}({base}):", docstring(rows, parameters, codes), ""]
     lines.append("    _methods = {")

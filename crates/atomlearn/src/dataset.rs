@@ -12,6 +12,7 @@ pub struct Dataset {
     blocks: Blocks,
     classes: Vec<String>,
     order: Vec<usize>,
+    groups: Option<Vec<usize>>,
 }
 
 impl Dataset {
@@ -45,7 +46,30 @@ impl Dataset {
         let mut sizes = vec![0usize; classes.len()];
         targets.iter().for_each(|&c| sizes[c] += 1);
         let x = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, order[j])]);
-        Ok(Dataset { x, blocks: Blocks::from_sizes(sizes), classes, order })
+        Ok(Dataset { x, blocks: Blocks::from_sizes(sizes), classes, order, groups: None })
+    }
+
+    /// The same data with a group number for every sample, in the order of the data given to [`Dataset::new`]: samples of one group (several
+    /// of one person, for example) are left out together where samples are left out.
+    pub fn with_groups(self, groups: &[usize]) -> Result<Self> {
+        if groups.len() != self.n_samples() {
+            return Err(Error::Shape {
+                what: "groups".into(),
+                expected: format!("one per sample ({})", self.n_samples()),
+                found: groups.len().to_string(),
+            });
+        }
+        let sorted: Vec<usize> = self.order.iter().map(|&i| groups[i]).collect();
+        let same = sorted.iter().all(|&group| group == sorted[0]);
+        if same {
+            return Err(Error::Data("all samples are in one group: nothing is left to learn from without it".into()));
+        }
+        Ok(Dataset { groups: Some(sorted), ..self })
+    }
+
+    /// The group of every column, if there are groups.
+    pub fn groups(&self) -> Option<&[usize]> {
+        self.groups.as_deref()
     }
 
     /// The samples, features x samples, grouped by class.

@@ -17,6 +17,7 @@ pub mod init;
 pub mod io;
 pub mod kernel;
 pub mod linalg;
+pub mod loo;
 pub mod method;
 pub mod methods;
 pub mod model;

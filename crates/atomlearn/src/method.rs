@@ -34,6 +34,12 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// True if training iterates: every iteration then offers its [`State`], from which [`Fit::resume`] goes on.
     const ITERATES: bool = false;
 
+    /// Preprocessing where a user asks for none.
+    const DEFAULT_PREP: &'static str = "unit";
+
+    /// Words of parameters that preprocessing asked for by a user stands for, unless they are given too.
+    const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[];
+
     /// Checks the parameters against the data; each parameter's own domain is checked before.
     fn validate(&self, train: &Dataset) -> Result<()> {
         let _ = train;
@@ -113,6 +119,12 @@ pub trait Classifier: Any + Send + Sync {
     /// What [`Fit::readout`] makes scores of the rule in use from; each classes x samples.
     fn score_terms_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         vec![self.score_block(x)]
+    }
+
+    /// Calibrated probabilities, classes x samples, for methods that have them; the largest is that of the largest score.
+    fn probabilities_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        let _ = x;
+        None
     }
 
     /// Codes (atoms x samples), for methods that have them.

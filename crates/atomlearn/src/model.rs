@@ -104,6 +104,14 @@ impl Model {
         Ok(join_blocks(self.classes().len(), x.ncols(), &blocks, 0))
     }
 
+    /// Calibrated probabilities of raw samples, classes x samples; none if the method has no such thing.
+    pub fn probabilities(&self, x: MatRef<'_, f64>) -> Result<Option<Mat<f64>>> {
+        let blocks =
+            self.in_blocks(x, |block| self.classifier.probabilities_block(block).into_iter().collect::<Vec<_>>())?;
+        let known = blocks.iter().all(|block| !block.is_empty());
+        Ok((known && !blocks.is_empty()).then(|| join_blocks(self.classes().len(), x.ncols(), &blocks, 0)))
+    }
+
     /// The class of every raw sample, as an index into [`Model::classes`].
     pub fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
         let blocks = self.in_blocks(x, |block| best_class(self.classifier.score_block(block).as_ref()))?;

@@ -1,6 +1,7 @@
 //! All methods, one row each: feeds command line, Python, documentation, tuning and the conformance tests.
 
 use crate::params::{self, ParamInfo};
+use crate::prep::PrepSpec;
 use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, State, methods};
 use serde_json::{Map, Value, json};
 use std::any::Any;
@@ -37,6 +38,9 @@ pub struct Method {
     pub iteration: &'static [&'static str],
     /// True if training iterates and can be resumed after any iteration.
     pub iterates: bool,
+    /// Preprocessing where a user asks for none; see [`Method::settle`].
+    pub default_prep: &'static str,
+    given_prep: &'static [(&'static str, &'static str)],
     describe: fn() -> Vec<ParamInfo>,
     complete: fn(&Values) -> Result<Values>,
     fit: FitFn,
@@ -62,6 +66,8 @@ impl Method {
             readout: M::READOUT,
             iteration: M::ITERATION,
             iterates: M::ITERATES,
+            default_prep: M::DEFAULT_PREP,
+            given_prep: M::GIVEN_PREP,
             describe: M::describe,
             complete: |values| Ok(params::to_map(&params::from_map::<M>(values)?)),
             fit: |values, train, watch| Ok(Box::new(params::from_map::<M>(values)?.fit(train, watch)?)),
@@ -93,6 +99,21 @@ impl Method {
         }
         all.extend(rest);
         (self.complete)(&all)
+    }
+
+    /// Preprocessing and all parameters for what a user gave: without preprocessing, or with the method's own, just that; with
+    /// another also the values that it stands for, where they are left to be chosen. Every front end goes through this.
+    pub fn settle(&self, prep: Option<&PrepSpec>, values: &Values) -> Result<(PrepSpec, Values)> {
+        let own: PrepSpec = self.default_prep.parse()?;
+        let Some(prep) = prep.filter(|&prep| *prep != own) else { return Ok((own, self.complete(values)?)) };
+        let mut values = values.clone();
+        for (name, word) in self.given_prep {
+            let held = values.entry(*name).or_insert(Value::Null);
+            if held.is_null() {
+                *held = Value::from(*word);
+            }
+        }
+        Ok((prep.clone(), self.complete(&values)?))
     }
 
     /// The values of a named preset.
@@ -127,7 +148,7 @@ impl Method {
             json!({"name": preset.name, "doc": preset.doc, "values": values})
         });
         json!({
-            "key": self.key, "title": self.title, "paper": self.paper,
+            "key": self.key, "title": self.title, "paper": self.paper, "default_prep": self.default_prep,
             "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
         })
     }
@@ -212,6 +233,11 @@ const DADL_PRESETS: &[Preset] = &[
 
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
+    Method::of::<methods::auto::Auto>(
+        "Self-tuning fusion of three readings of one code (auto)",
+        "this project; the code is that of Zhang, Yang, Feng: Sparse representation or collaborative representation. ICCV 2011",
+        &[],
+    ),
     Method::of::<methods::lcdl_sv::LcdlSv>(
         "Locality-constrained dictionary learning with support vectors (LCDL-SV)",
         "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019",

@@ -32,24 +32,51 @@ impl ClassResiduals {
         ClassResiduals { blocks: blocks.clone(), grams }
     }
 
+    /// The same for atoms that are known by their inner products alone, `K = D^T D`, such as values of a kernel.
+    pub fn from_gram(gram: MatRef<'_, f64>, blocks: &Blocks) -> Self {
+        let block = |r: std::ops::Range<usize>| gram.submatrix(r.start, r.start, r.len(), r.len()).to_owned();
+        ClassResiduals { blocks: blocks.clone(), grams: blocks.ranges().map(block).collect() }
+    }
+
+    /// Atoms of each class.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// `D_c^T D_c` of each class.
+    pub fn grams(&self) -> &[Mat<f64>] {
+        &self.grams
+    }
+
     /// Residuals from the samples, their codes and the correlations `D^T x`.
     pub fn of(&self, x: MatRef<'_, f64>, codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
+        let energy: Vec<f64> = x.col_iter().map(|column| column.squared_norm_l2()).collect();
+        self.of_products(&energy, codes, correlations)
+    }
+
+    /// Residuals from `|x|^2`, codes and correlations.
+    pub fn of_products(&self, energy: &[f64], codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
         let (mut code_copy, mut correlation_copy) = (None, None);
         let codes = column_major(codes, &mut code_copy);
         let correlations = column_major(correlations, &mut correlation_copy);
-        let (n_classes, n) = (self.blocks.len(), x.ncols());
+        let (n_classes, n) = (self.blocks.len(), energy.len());
         let mut squared = Mat::zeros(n_classes, n);
         let mut code_energy = Mat::zeros(n_classes, n);
-        let energy: Vec<f64> = x.col_iter().map(|column| column.squared_norm_l2()).collect();
+        let mut gz = Mat::new();
         for (c, range) in self.blocks.ranges().enumerate() {
             let z = codes.subrows(range.start, range.len());
             let b = correlations.subrows(range.start, range.len());
-            let gz = mul(self.grams[c].as_ref(), z);
-            for i in 0..n {
-                let (z, b, gz) = (column(z, i), column(b, i), column(gz.as_ref(), i));
-                squared[(c, i)] = (energy[i] - 2.0 * dot(z, b) + dot(z, gz)).max(0.0);
-                code_energy[(c, i)] = dot(z, z);
-            }
+            mul_into(&mut gz, self.grams[c].as_ref(), z);
+            vectorised(
+                #[inline(always)]
+                || {
+                    for i in 0..n {
+                        let (z, b, gz) = (column(z, i), column(b, i), column(gz.as_ref(), i));
+                        squared[(c, i)] = (energy[i] - 2.0 * dot(z, b) + dot(z, gz)).max(0.0);
+                        code_energy[(c, i)] = dot(z, z);
+                    }
+                },
+            );
         }
         Residuals { squared, code_energy }
     }

@@ -108,7 +108,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let prep = preps[0].clone();
     let flags = TuneFlags { preps, folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
     let own = Own { set: &args.set, grid: &args.grid };
-    let entries = own.entries(&args.methods, &args.params, args.tune.then_some(&flags))?;
+    let given = (!args.prep.is_empty()).then_some(&prep);
+    let entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
     check_outputs(args)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
     let data = args.reading.read_labelled(&args.data, console)?;

@@ -32,7 +32,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     args.writing.check(&[], &[(Some(&args.report), Kind::Report)])?;
     let raw = io::digits();
     let data = LabData::new("digits (embedded)", digest_raw(&raw), raw)?;
-    let entries = Own { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None)?;
+    let entries = Own { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None, None)?;
     let splits = splits::stratified(&data, TRAIN_PER_CLASS, REPEATS, 0)?;
     let plan = Plan { data: &data, splits: &splits, prep: &PrepSpec::default(), entries: &entries };
     console.note(&format!(

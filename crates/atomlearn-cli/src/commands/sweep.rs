@@ -67,9 +67,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let file = args.params.as_deref().map(params_file::read).transpose()?;
     let method = settings::method(args.method.as_deref(), file.as_ref())?;
-    let prep_text = args.prep.clone().or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
-    let prep = settings::prep(prep_text.as_deref())?;
-    let base = settings::params(method, &args.set, file)?;
+    let (prep, base) = settings::settle(method, args.prep.as_deref(), &args.set, file)?;
     let values = values(args, method)?;
     let entries = entries(method, &base, &args.param, &values)?;
     let inputs = [Some(&args.data), args.params.as_ref(), args.splitting.splits.as_ref(), args.reading.labels.as_ref()];

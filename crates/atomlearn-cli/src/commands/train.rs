@@ -81,9 +81,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let file = args.params.as_deref().map(params_file::read).transpose()?;
     let method = settings::method(args.method.as_deref(), file.as_ref())?;
-    let prep_text = args.prep.clone().or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
-    let prep = settings::prep(prep_text.as_deref())?;
-    let params = settings::params(method, &args.set, file)?;
+    let (prep, params) = settings::settle(method, args.prep.as_deref(), &args.set, file)?;
     if args.output == Path::new("-") {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
     }

@@ -15,8 +15,8 @@ use proto::element;
 use std::path::Path;
 
 /// Keys of the methods whose scores have a closed form.
-pub const METHODS: [&str; 10] =
-    ["lcdl-sv", "svgdl", "crc", "cadl", "sadl", "dpl", "ridge", "linear-svm", "rbf-svm", "lda"];
+pub const METHODS: [&str; 11] =
+    ["auto", "lcdl-sv", "svgdl", "crc", "cadl", "sadl", "dpl", "ridge", "linear-svm", "rbf-svm", "lda"];
 
 /// Version of the ONNX file layout, and of the operator set.
 const IR_VERSION: i64 = 8;

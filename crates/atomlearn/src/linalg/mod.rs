@@ -17,7 +17,7 @@ pub use columns::{
 pub(crate) use gemm::{add_lower_outer, add_lower_product, gram_into, mirror, mul_into};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
 pub(crate) use kernels::{
-    add_columns, any_at_least, axpy, column, column_major, largest, largest_magnitude, vectorised,
+    add_columns, any_at_least, axpy, column, column_major, exp, largest, largest_magnitude, vectorised,
 };
 pub use leading::sym_eig_leading;
 pub(crate) use spd::solve_upper;

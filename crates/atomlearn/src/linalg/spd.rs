@@ -1,9 +1,10 @@
 //! Symmetric positive definite systems.
 
-use super::axpy;
+use super::{axpy, mirror};
 use crate::{Error, Observer, Result};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltError, LltParams, cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::cholesky::llt::inverse::{inverse, inverse_scratch};
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Auto, Mat, MatMut, MatRef, Par, Spec};
 use rayon::prelude::*;
@@ -90,6 +91,16 @@ impl Spd {
         root
     }
 
+    /// `a^-1`, exactly symmetric.
+    pub fn inverse(&self) -> Mat<f64> {
+        let n = self.dim();
+        let mut result = Mat::zeros(n, n);
+        let mut memory = MemBuffer::new(inverse_scratch::<f64>(n, Par::Seq));
+        inverse(result.as_mut(), self.factor.as_ref(), Par::Seq, MemStack::new(&mut memory));
+        mirror(&mut result);
+        result
+    }
+
     /// Estimated condition number in the 1-norm (Hager, Higham), given [`norm1`] of the matrix: at most the true one,
     /// rarely below a third of it.
     pub fn condition(&self, norm1: f64) -> f64 {
@@ -166,6 +177,9 @@ mod tests {
         let b = Mat::from_fn(30, 300, |i, j| (i + 2 * j) as f64 % 5.0);
         let x = Spd::new(a.clone(), "test").unwrap().solve(b.as_ref());
         assert!((mul(a.as_ref(), x.as_ref()) - &b).norm_max() < 1e-9);
+        let inverse = Spd::new(a.clone(), "test").unwrap().inverse();
+        assert!((mul(a.as_ref(), inverse.as_ref()) - Mat::<f64>::identity(30, 30)).norm_max() < 1e-9);
+        assert_eq!(inverse, inverse.transpose().to_owned());
     }
 
     #[test]

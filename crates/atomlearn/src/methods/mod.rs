@@ -1,5 +1,6 @@
 //! The methods, one file each.
 
+pub mod auto;
 pub mod cadl;
 pub mod crc;
 pub mod dadl;

@@ -1,9 +1,9 @@
 //! Excel workbooks: the first sheet as rows of cells.
 
 use super::{Note, Rows};
-use crate::io::array::number_label;
 use crate::guard::guarded;
 use crate::io::DAMAGED;
+use crate::io::array::number_label;
 use crate::io::{limits, zip};
 use crate::{Error, Result};
 use calamine::{DataRef, Reader, Xlsx};

@@ -1,0 +1,208 @@
+//! The same in the space of the features, for more samples than features: only sums over samples are needed.
+//!
+//! With samples in the columns of `X`, `K = X^T X` and `W = (X X^T + kappa I)^-1`: `A = (I - X^T W X) / kappa`, so that
+//!
+//! ```text
+//! A_ii = (1 - h_i) / kappa,   h_i = x_i^T W x_i        the code of i over all others: z_j = x_j^T W x_i / (1 - h_i)
+//! Y^T A = (Y^T - F^T W X) / kappa,   Q = (N - F^T W F) / kappa,   X S = W F,       F = X Y, N the sizes of the classes
+//! X_c z_c = (S_c W x_i - [c = y] h_i x_i) / (1 - h_i),   S_c = X_c X_c^T
+//! ```
+
+use super::dual::column_products;
+use super::{Reading, STAGE, Sums, residual_scores};
+use crate::linalg::{Spd, add_lower_product, column, dot, mirror, mul, mul_into};
+use crate::score::Residuals;
+use crate::svm::Svm;
+use crate::{Blocks, Error, Result};
+use faer::{Mat, MatRef};
+use std::sync::Arc;
+
+/// Sums over samples, class by class; samples may come in any number of portions.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// Samples of each class.
+    pub counts: Vec<f64>,
+    /// `F`, sums of the samples of each class, features x classes.
+    pub sums: Mat<f64>,
+    /// `X X^T`.
+    pub scatter: Mat<f64>,
+    /// `X_c X_c^T`, which only residuals need.
+    pub class_scatters: Option<Vec<Mat<f64>>>,
+}
+
+impl Moments {
+    /// Of samples grouped by class.
+    pub fn of(x: MatRef<'_, f64>, blocks: &Blocks, by_class: bool) -> Self {
+        let mut moments = Moments::none(x.nrows(), blocks.len(), by_class);
+        for (c, range) in blocks.ranges().enumerate() {
+            moments.add(c, x.subcols(range.start, range.len()));
+        }
+        moments.finish();
+        moments
+    }
+
+    /// Of no sample yet.
+    pub fn none(n_features: usize, n_classes: usize, by_class: bool) -> Self {
+        let square = || Mat::zeros(n_features, n_features);
+        Moments {
+            counts: vec![0.0; n_classes],
+            sums: Mat::zeros(n_features, n_classes),
+            scatter: square(),
+            class_scatters: by_class.then(|| (0..n_classes).map(|_| square()).collect()),
+        }
+    }
+
+    /// Adds samples of one class; [`Moments::finish`] comes after the last.
+    pub fn add(&mut self, class: usize, x: MatRef<'_, f64>) {
+        self.counts[class] += x.ncols() as f64;
+        for x in x.col_iter() {
+            self.sums.as_mut().col_mut(class).iter_mut().zip(x.iter()).for_each(|(sum, x)| *sum += x);
+        }
+        let target = self.class_scatters.as_mut().map_or(&mut self.scatter, |scatters| &mut scatters[class]);
+        add_lower_product(target.as_mut(), 1.0, x, x.transpose());
+    }
+
+    /// Completes the scatter matrices.
+    pub fn finish(&mut self) {
+        for scatter in self.class_scatters.iter_mut().flatten() {
+            mirror(scatter);
+            self.scatter += &*scatter;
+        }
+        mirror(&mut self.scatter);
+    }
+}
+
+/// Everything that follows from `W = (X X^T + kappa I)^-1`.
+pub struct PrimalCoder {
+    moments: Arc<Moments>,
+    kappa: f64,
+    factor: Spd,
+    /// `W F`.
+    basis: Mat<f64>,
+    /// `Q`.
+    cross: Mat<f64>,
+}
+
+impl PrimalCoder {
+    /// For the moments of the training samples.
+    pub fn new(moments: Arc<Moments>, kappa: f64) -> Result<Self> {
+        let mut shifted = moments.scatter.clone();
+        (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += kappa);
+        let factor = Spd::new(shifted, STAGE)?;
+        let basis = factor.solve(moments.sums.as_ref());
+        let explained = mul(moments.sums.transpose(), basis.as_ref());
+        let cross = Mat::from_fn(explained.nrows(), explained.ncols(), |a, b| {
+            let count = if a == b { moments.counts[a] } else { 0.0 };
+            (count - 0.5 * (explained[(a, b)] + explained[(b, a)])) / kappa
+        });
+        Ok(PrimalCoder { moments, kappa, factor, basis, cross })
+    }
+
+    /// Training samples `x` of classes `targets`, ready to be left out one by one.
+    pub fn left_out<'a>(&'a self, x: MatRef<'a, f64>, targets: &'a [usize]) -> LeftOut<'a> {
+        let wx = self.factor.solve(x);
+        let h = column_products(x, wx.as_ref());
+        LeftOut { coder: self, x, targets, wx, h }
+    }
+
+    /// `W`.
+    pub fn inverse(&self) -> Mat<f64> {
+        self.factor.inverse()
+    }
+
+    /// The sums over samples it was made from.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// What ridge and discriminant need to know to leave these samples out.
+    fn sums(&self, x: MatRef<'_, f64>, h: &[f64], targets: &[usize]) -> Sums {
+        let mut sums = mul(self.basis.transpose(), x);
+        for (i, column) in sums.as_mut().col_iter_mut().enumerate() {
+            for (c, sum) in column.iter_mut().enumerate() {
+                *sum = (f64::from(u8::from(c == targets[i])) - *sum) / self.kappa;
+            }
+        }
+        Sums {
+            targets: targets.to_vec(),
+            diagonal: h.iter().map(|h| (1.0 - h) / self.kappa).collect(),
+            sums,
+            ..self.no_sums()
+        }
+    }
+
+    fn no_sums(&self) -> Sums {
+        Sums {
+            kappa: self.kappa,
+            counts: self.moments.counts.clone(),
+            targets: Vec::new(),
+            diagonal: Vec::new(),
+            sums: Mat::zeros(self.cross.nrows(), 0),
+            cross: self.cross.clone(),
+        }
+    }
+
+    /// Ridge or discriminant as a rule on features; the discriminant up to what is common to all classes.
+    pub fn rule(&self, reading: Reading) -> Result<Svm> {
+        match reading {
+            Reading::Discriminant => self.no_sums().discriminant_rule(self.basis.as_ref()),
+            _ => Ok(self.no_sums().ridge_rule(self.basis.as_ref())),
+        }
+    }
+
+    /// Residual scores of new samples.
+    pub fn residual_scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        let wx = self.factor.solve(x);
+        self.residuals(x, wx.as_ref(), &vec![0.0; x.ncols()], None)
+    }
+
+    /// Residual scores from `W x` and `h`; `own` names the classes whose samples these are, if they are to be left out.
+    fn residuals(&self, x: MatRef<'_, f64>, wx: MatRef<'_, f64>, h: &[f64], own: Option<&[usize]>) -> Result<Mat<f64>> {
+        let Some(scatters) = &self.moments.class_scatters else {
+            return Err(Error::numeric(STAGE, "residuals need the scatter of each class"));
+        };
+        let (n_classes, n) = (scatters.len(), x.ncols());
+        let mut residuals = Residuals { squared: Mat::zeros(n_classes, n), code_energy: Mat::zeros(n_classes, n) };
+        let mut products = Mat::new();
+        for (c, scatter) in scatters.iter().enumerate() {
+            mul_into(&mut products, scatter.as_ref(), wx);
+            for i in 0..n {
+                let (x, wx, p) = (column(x, i), column(wx, i), products.col_as_slice_mut(i));
+                let left_out = own.is_some_and(|own| own[i] == c);
+                let mut energy = dot(wx, p);
+                if left_out {
+                    energy -= h[i] * h[i];
+                    p.iter_mut().zip(x).for_each(|(p, x)| *p -= h[i] * x);
+                }
+                let scale = 1.0 / (1.0 - h[i]);
+                residuals.code_energy[(c, i)] = energy.max(0.0) * scale * scale;
+                let rest = x.iter().zip(&*p).map(|(x, p)| (x - scale * p) * (x - scale * p));
+                residuals.squared[(c, i)] = rest.sum::<f64>();
+            }
+        }
+        Ok(residual_scores(&residuals))
+    }
+}
+
+/// See [`PrimalCoder::left_out`].
+pub struct LeftOut<'a> {
+    coder: &'a PrimalCoder,
+    x: MatRef<'a, f64>,
+    targets: &'a [usize],
+    /// `W x`.
+    wx: Mat<f64>,
+    /// `x^T W x`.
+    h: Vec<f64>,
+}
+
+impl LeftOut<'_> {
+    /// Scores of each sample by a reading that was trained on all others. Residuals need the scatter of each class and are
+    /// refused without.
+    pub fn scores(&self, reading: Reading) -> Result<Mat<f64>> {
+        match reading {
+            Reading::Residual => self.coder.residuals(self.x, self.wx.as_ref(), &self.h, Some(self.targets)),
+            Reading::Ridge => Ok(self.coder.sums(self.x, &self.h, self.targets).ridge_left_out()),
+            Reading::Discriminant => self.coder.sums(self.x, &self.h, self.targets).discriminant_left_out(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `auto`: one code, three readings, tuned by exact leave-one-out.
+//!
+//! No dictionary is iterated, nothing is cross-validated, no parameter must be set. Samples are looked at in a few *views*
+//! ([`views`]), each with a few kernels and ridges. A sample's code over all training samples is
+//!
+//! ```text
+//! z = (K + kappa I)^-1 k
+//! ```
+//!
+//! and three classifiers read it: class residual, ridge regression, discriminant ([`crate::loo`]). For each of these 192 candidates the
+//! scores that a training without the sample would have given are known in closed form, for every training sample. Scores are centred over
+//! classes and divided by their scale; weights `w >= 0` of a softmax over at most six of them minimise the leave-one-out log-loss ([`fusion`]):
+//!
+//! ```text
+//! p(c | x) = softmax_c sum_e w_e f_e(x),       min_{w >= 0} -mean_i log p_-i(y_i | x_i) + l2 / 2 |w|^2
+//! ```
+//!
+//! The softmax is a calibrated probability, since it was fitted on scores of samples that were left out. What falls out besides, all from training
+//! data alone, is in the [`AutoReport`]: accuracy, confusions, and which labels look wrong.
+//!
+//! Above [`DUAL_LIMIT`] samples the code is written in features instead of samples, and Gaussian kernels by Nystroem's approximation ([`large`]).
+//!
+//! - Reference: none, this is our own. The code and its residuals are those of CRC (Zhang, Yang, Feng, ICCV 2011), the closed forms those of PRESS
+//!   (Allen, Technometrics 1974) carried to blocks and discriminants.
+//! - A class of one sample is predicted, but its sample has no say in the weights: without it the class is empty.
+
+mod candidates;
+mod fusion;
+mod large;
+mod model;
+mod report;
+mod stages;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod views;
+
+pub use model::AutoModel;
+pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
+pub use views::ViewKind;
+
+use crate::params::{Domain, params};
+use crate::{Dataset, Error, Fit, Observer, Parts, Result, Step};
+use candidates::{Choice, Shortlist, Space, WIDTHS};
+use faer::Mat;
+use fusion::Judge;
+use stored::{Form, Learned};
+use views::View;
+
+/// Up to this many samples codes are over samples: their kernel matrices are inverted.
+pub const DUAL_LIMIT: usize = 4000;
+/// Weight of a reading that nobody can judge, since every class has one sample.
+const ONLY: f64 = 3.0;
+
+/// Which views of the samples to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Views {
+    /// `unit` and `standard`.
+    Both,
+    /// Samples of unit length.
+    Unit,
+    /// Standardised features.
+    Standard,
+    /// Samples as they are, up to one common scale: for those that are preprocessed already.
+    Given,
+}
+
+impl Views {
+    fn kinds(self) -> &'static [ViewKind] {
+        match self {
+            Views::Both => &[ViewKind::Unit, ViewKind::Standard],
+            Views::Unit => &[ViewKind::Unit],
+            Views::Standard => &[ViewKind::Standard],
+            Views::Given => &[ViewKind::Given],
+        }
+    }
+}
+
+params! {
+    /// Parameters of `auto`; none needs to be set.
+    pub struct Auto {
+        /// How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given; `auto` is
+        /// both, or given if preprocessing is asked for.
+        views: Option<Views> = None, Domain::Auto(&Domain::OneOf(&["both", "unit", "standard", "given"]));
+        /// Maximum number of readings that are fused.
+        max_readings: usize = 6, Domain::AtLeast(1);
+    }
+}
+
+impl Fit for Auto {
+    type Model = AutoModel;
+    const KEY: &'static str = "auto";
+    const DEFAULT_PREP: &'static str = "none";
+    const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[("views", "given")];
+
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<AutoModel> {
+        let facts = Facts::of(train);
+        facts.warnings().iter().for_each(|warning| watch.warn(warning));
+        let learned = if train.n_samples() <= DUAL_LIMIT {
+            self.learn_from_samples(train, facts, watch)?
+        } else {
+            large::learn(self, train, facts, watch)?
+        };
+        AutoModel::new(train.classes().to_vec(), learned)
+    }
+
+    fn restore(&self, parts: Parts) -> Result<AutoModel> {
+        AutoModel::restore(parts)
+    }
+}
+
+impl Auto {
+    /// Views, kernels, ridges, readings: all are judged, the best few are fused.
+    fn learn_from_samples(&self, train: &Dataset, facts: Facts, watch: &mut dyn Observer) -> Result<Learned> {
+        let (x, blocks, groups) = (train.x(), train.blocks(), train.groups());
+        let judge = Judge::new(train.targets(), heard(train), blocks.len());
+        let views: Vec<View> =
+            self.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, x)).collect();
+        let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
+        let mut shortlist = Shortlist::default();
+        'views: for view in &views {
+            let space = Space::new(view.apply(x));
+            let median = space.median_distance();
+            for width in WIDTHS {
+                let (gamma, mut store) = (width / median, Mat::new());
+                let kernel = space.kernel(gamma, &mut store);
+                shortlist.enter(candidates::of_kernel(&judge, kernel, blocks, groups, view.kind, gamma));
+                if progress.stops(watch) {
+                    break 'views;
+                }
+            }
+        }
+        let places = (0..train.n_samples()).collect();
+        let form = Form::Dual { samples: x.to_owned(), blocks: blocks.clone() };
+        self.fuse(&judge, &shortlist, train, Found { views, form, places, facts })
+    }
+
+    /// Chooses among the shortlist and puts together what is kept.
+    fn fuse(&self, judge: &Judge, shortlist: &Shortlist, train: &Dataset, found: Found) -> Result<Learned> {
+        let Some(best) = shortlist.0.first() else {
+            return Err(Error::numeric(
+                "auto",
+                "no kernel of the samples has finite values; scale them first, for example with `unit`",
+            ));
+        };
+        let scores: Vec<&Mat<f64>> = shortlist.0.iter().map(|candidate| &candidate.scores).collect();
+        let (places, weights) = if judge.hears_anyone() {
+            let (places, fitted) = judge.choose(&scores, &best.alone, self.max_readings)?;
+            (places, fitted.weights)
+        } else {
+            // Nothing can be judged: a moderate ridge on the first view.
+            let moderate = |choice: &Choice| choice.reading == crate::loo::Reading::Ridge && choice.kappa == 1.0;
+            (vec![shortlist.0.iter().position(|candidate| moderate(&candidate.choice)).unwrap_or(0)], vec![ONLY])
+        };
+        let mut log_probabilities = Mat::zeros(train.n_classes(), judge.targets().len());
+        for (&place, &weight) in places.iter().zip(&weights) {
+            log_probabilities += faer::Scale(weight) * scores[place].transpose();
+        }
+        fusion::log_softmax(&mut log_probabilities);
+        let weighted = places.iter().zip(&weights).filter(|&(_, &weight)| weight > 0.0);
+        let chosen: Vec<Choice> =
+            weighted.map(|(&place, &weight)| Choice { weight, ..shortlist.0[place].choice }).collect();
+        // If no reading beats chance, the best one stays with no weight: all classes are equally likely.
+        let chosen = if chosen.is_empty() { vec![Choice { weight: 0.0, ..best.choice }] } else { chosen };
+        let judged = Mat::from_fn(3, found.places.len(), |row, i| match row {
+            0 => train.order()[found.places[i]] as f64,
+            1 => judge.targets()[i] as f64,
+            _ => f64::from(u8::from(judge.hears(i))),
+        });
+        let views =
+            found.views.into_iter().filter(|view| chosen.iter().any(|choice| choice.view == view.kind)).collect();
+        Ok(Learned { views, chosen, form: found.form, log_probabilities, judged, facts: found.facts })
+    }
+}
+
+/// What the search found besides the shortlist.
+struct Found {
+    views: Vec<View>,
+    form: Form,
+    /// Which columns of the training data were left out in turn.
+    places: Vec<usize>,
+    facts: Facts,
+}
+
+/// Tells the observer after every kernel.
+struct Progress {
+    done: usize,
+    all: usize,
+}
+
+impl Progress {
+    fn stops(&mut self, watch: &mut dyn Observer) -> bool {
+        self.done += 1;
+        watch.step(&Step { iter: self.done, ..Step::start(self.all) }).is_break()
+    }
+}
+
+/// Samples that have a say: their class has others, outside their group.
+fn heard(train: &Dataset) -> Vec<bool> {
+    let (targets, blocks) = (train.targets(), train.blocks());
+    let Some(groups) = train.groups() else {
+        return targets.iter().map(|&c| blocks.size(c) > 1).collect();
+    };
+    let elsewhere = |i: usize| blocks.range(targets[i]).any(|j| groups[j] != groups[i]);
+    (0..targets.len()).map(elsewhere).collect()
+}
+
+/// What the report warns about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Facts {
+    /// Samples that equal another one.
+    twins: usize,
+    /// Classes of one sample, or of one group.
+    single: usize,
+    classes: usize,
+}
+
+impl Facts {
+    fn of(train: &Dataset) -> Self {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut seen = std::collections::HashMap::<u64, usize>::with_capacity(train.n_samples());
+        for x in train.x().col_iter() {
+            let mut hash = DefaultHasher::new();
+            // Adding zero makes minus zero plus zero.
+            x.iter().for_each(|v| (v + 0.0).to_bits().hash(&mut hash));
+            *seen.entry(hash.finish()).or_default() += 1;
+        }
+        let heard = heard(train);
+        let single = train.blocks().ranges().filter(|range| !heard[range.clone()].contains(&true)).count();
+        Facts { twins: seen.values().filter(|&&count| count > 1).sum(), single, classes: train.n_classes() }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.twins > 0 {
+            warnings.push(format!(
+                "{} training samples equal another one: the twin stays when one is left out, so the leave-one-out accuracy is too high",
+                self.twins
+            ));
+        }
+        if self.single == self.classes {
+            warnings.push(
+                "every class has a single sample (or group): nothing can be left out, so nothing is tuned".into(),
+            );
+        } else if self.single > 0 {
+            warnings.push(format!(
+                "{} classes have a single sample (or group): they are predicted, but leave-one-out cannot judge them",
+                self.single
+            ));
+        }
+        warnings
+    }
+}

@@ -1,0 +1,144 @@
+//! Candidates: every reading of every code, judged by its leave-one-out scores; the best alone make the shortlist.
+
+use super::fusion::{self, Fitted, Judge, median};
+use super::views::ViewKind;
+use crate::linalg::{column, exp, gram, vectorised};
+use crate::loo::{Coder, Reading};
+use crate::{Blocks, Result};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+
+/// Kernels: 0 is linear, otherwise `exp(-width |x - y|^2 / median squared distance)`.
+pub(super) const WIDTHS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
+/// Ridges; kernels are of the order of one.
+pub(super) const KAPPAS: [f64; 8] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
+/// Readings that are considered for fusion.
+const SHORTLIST: usize = 48;
+
+/// A reading of a code, with what fusion found for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub reading: Reading,
+    pub view: ViewKind,
+    /// 0 is the linear kernel.
+    pub gamma: f64,
+    pub kappa: f64,
+    /// Scores are divided by this.
+    pub scale: f64,
+    /// Weight in the softmax.
+    pub weight: f64,
+}
+
+/// A choice on trial.
+pub(super) struct Candidate {
+    pub choice: Choice,
+    /// Normalised leave-one-out scores, samples x classes.
+    pub scores: Mat<f64>,
+    /// What it is worth alone.
+    pub alone: Fitted,
+}
+
+impl Candidate {
+    /// Judges leave-one-out scores, classes x samples.
+    pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>) -> Result<Self> {
+        let choice = Choice { scale: fusion::scale(scores.as_ref()), ..choice };
+        fusion::normalise(&mut scores, choice.scale);
+        let scores = scores.transpose().to_owned();
+        let alone = if judge.hears_anyone() {
+            judge.alone(&scores)?
+        } else {
+            Fitted { weights: vec![choice.weight], loss: 0.0 }
+        };
+        Ok(Candidate { choice, scores, alone })
+    }
+}
+
+/// The best candidates so far, best first; those that came first go first among equals.
+#[derive(Default)]
+pub(super) struct Shortlist(pub Vec<Candidate>);
+
+impl Shortlist {
+    pub fn enter(&mut self, candidates: impl IntoIterator<Item = Candidate>) {
+        self.0.extend(candidates);
+        self.0.sort_by(|a, b| a.alone.loss.total_cmp(&b.alone.loss));
+        self.0.truncate(SHORTLIST);
+    }
+}
+
+/// Training samples in a view, with what all their kernels share.
+pub(super) struct Space {
+    pub samples: Mat<f64>,
+    /// Inner products: the linear kernel.
+    pub products: Mat<f64>,
+    pub norms: Vec<f64>,
+}
+
+impl Space {
+    pub fn new(samples: Mat<f64>) -> Self {
+        let products = gram(samples.as_ref());
+        let norms = (0..products.nrows()).map(|i| products[(i, i)]).collect();
+        Space { samples, products, norms }
+    }
+
+    /// The median squared distance of two samples, or 1 if most are equal: then any width will do.
+    pub fn median_distance(&self) -> f64 {
+        let (products, norms) = (&self.products, &self.norms);
+        let pairs = (0..norms.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+        let median = median(pairs.map(|(i, j)| (norms[i] + norms[j] - 2.0 * products[(i, j)]).max(0.0)).collect());
+        if median > 0.0 && median.is_finite() { median } else { 1.0 }
+    }
+
+    /// The kernel matrix; a view of the products if it is linear.
+    pub fn kernel<'a>(&'a self, gamma: f64, store: &'a mut Mat<f64>) -> MatRef<'a, f64> {
+        if gamma == 0.0 {
+            return self.products.as_ref();
+        }
+        *store = gaussian(self.products.as_ref(), &self.norms, &self.norms, gamma);
+        store.as_ref()
+    }
+}
+
+/// `exp(-gamma |a - b|^2)` from inner products of all `a` (rows) and `b` (columns) and their squared norms.
+pub(super) fn gaussian(products: MatRef<'_, f64>, norms: &[f64], own: &[f64], gamma: f64) -> Mat<f64> {
+    let mut kernel = Mat::zeros(products.nrows(), products.ncols());
+    kernel.as_mut().par_col_chunks_mut(16).enumerate().for_each(|(chunk, mut part)| {
+        for j in 0..part.ncols() {
+            let (products, own) = (column(products, 16 * chunk + j), own[16 * chunk + j]);
+            let Some(values) = part.as_mut().col_mut(j).try_as_col_major_mut() else { continue };
+            let values = values.as_slice_mut();
+            vectorised(
+                #[inline(always)]
+                || {
+                    for ((value, product), norm) in values.iter_mut().zip(products).zip(norms) {
+                        *value = exp(-gamma * (norm + own - 2.0 * product).max(0.0));
+                    }
+                },
+            );
+        }
+    });
+    kernel
+}
+
+/// All readings with all ridges on one kernel matrix, ridges side by side. A kernel that cannot be factored, because its values
+/// are not finite, has none.
+pub(super) fn of_kernel(
+    judge: &Judge,
+    gram: MatRef<'_, f64>,
+    blocks: &Blocks,
+    groups: Option<&[usize]>,
+    view: ViewKind,
+    gamma: f64,
+) -> Vec<Candidate> {
+    let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
+        let coder = Coder::new(gram, blocks, kappa)?;
+        let candidate = |reading: Reading| {
+            let scores = match groups {
+                Some(groups) => coder.leave_groups_out(reading, groups)?,
+                None => coder.leave_one_out(reading)?,
+            };
+            Candidate::new(judge, Choice { reading, view, gamma, kappa, scale: 1.0, weight: super::ONLY }, scores)
+        };
+        Reading::ALL.into_iter().map(candidate).collect()
+    };
+    KAPPAS.par_iter().flat_map_iter(|kappa| of_ridge(kappa).unwrap_or_default()).collect()
+}

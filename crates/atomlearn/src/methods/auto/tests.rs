@@ -1,0 +1,198 @@
+use super::*;
+use crate::method::best_class;
+use crate::observe::Trace;
+use crate::registry::{self, Values};
+use crate::{Classifier, Model, synth};
+use faer::MatRef;
+use serde_json::json;
+use std::collections::HashMap;
+
+/// Every second sample of each class, and the others.
+fn halves(data: &Dataset) -> [Dataset; 2] {
+    [0, 1].map(|part| {
+        let columns: Vec<usize> = (0..data.n_samples()).filter(|j| j % 2 == part).collect();
+        pick(data, &columns)
+    })
+}
+
+fn pick(data: &Dataset, columns: &[usize]) -> Dataset {
+    let targets = data.targets();
+    let x = crate::linalg::select_columns(data.x(), columns);
+    let labels: Vec<String> = columns.iter().map(|&j| targets[j].to_string()).collect();
+    Dataset::new(x.as_ref(), &labels).unwrap()
+}
+
+fn accuracy(model: &AutoModel, data: &Dataset) -> f64 {
+    let found = model.predict(data.x()).unwrap();
+    found.iter().zip(data.targets()).filter(|&(&f, t)| f == t).count() as f64 / data.n_samples() as f64
+}
+
+fn restored(model: &AutoModel) -> Result<AutoModel> {
+    let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));
+    Auto::default().restore(Parts::new(model.classes().to_vec(), parts.collect::<HashMap<_, _>>()))
+}
+
+#[test]
+fn the_estimate_is_near_the_truth_and_probabilities_add_up() {
+    let [train, test] = halves(&synth::blobs(5, 40, 12, 3));
+    let model = Auto::default().fit(&train, &mut ()).unwrap();
+    let report = model.report();
+    let loo = report.loo.as_ref().unwrap();
+    assert!((loo.accuracy - accuracy(&model, &test)).abs() < 0.06, "{} {}", loo.accuracy, accuracy(&model, &test));
+    assert!(loo.ci95[0] <= loo.accuracy && loo.accuracy <= loo.ci95[1] && loo.majority == 0.2);
+    assert!(!report.chosen.is_empty() && report.chosen.len() <= 6 && report.warnings.is_empty());
+    let p = model.probabilities_block(test.x()).unwrap();
+    assert!(p.col_iter().all(|p| (p.iter().sum::<f64>() - 1.0).abs() < 1e-12));
+    assert_eq!(best_class(p.as_ref()), model.predict(test.x()).unwrap());
+    let (left_out, positions) = model.left_out_probabilities();
+    assert_eq!((left_out.shape(), positions), ((5, 100), train.order()));
+}
+
+#[test]
+fn explanations_add_up_to_the_scores() {
+    let [train, test] = halves(&synth::blobs(4, 24, 10, 5));
+    let model = Auto::default().fit(&train, &mut ()).unwrap();
+    let parts = model.explain(test.x()).unwrap();
+    assert_eq!(parts.len(), model.report().chosen.len());
+    let mut sum = Mat::zeros(4, test.n_samples());
+    parts.iter().for_each(|part| sum += part);
+    fusion::log_softmax(&mut sum);
+    assert!((sum - model.scores(test.x()).unwrap()).norm_max() < 1e-12);
+    assert!(model.explain(test.x().subrows(0, 9)).is_err());
+}
+
+#[test]
+fn wrong_labels_stand_at_the_top_of_the_list() {
+    let data = synth::blobs(4, 50, 10, 7);
+    let wrong = [3, 61, 77, 120, 149, 160, 181, 22, 98, 135];
+    let targets = data.targets();
+    let labels: Vec<String> =
+        (0..200).map(|j| ((targets[j] + usize::from(wrong.contains(&j))) % 4).to_string()).collect();
+    let model = Auto::default().fit(&Dataset::new(data.x(), &labels).unwrap(), &mut ()).unwrap();
+    let top = model.suspicious(10);
+    let caught = top.iter().filter(|entry| wrong.contains(&entry.sample)).count();
+    assert!(caught >= 8, "{top:?}");
+    let first = &top[0];
+    assert_eq!((&first.label, &first.suggested), (&labels[first.sample], &targets[first.sample].to_string()));
+}
+
+#[test]
+fn twins_and_single_samples_are_counted_and_said_once() {
+    let data = synth::blobs(3, 10, 6, 2);
+    let mut x = data.x().to_owned();
+    (0..6).for_each(|i| (x[(i, 1)], x[(i, 29)]) = (data.x()[(i, 0)], -data.x()[(i, 0)]));
+    let labels: Vec<String> = (0..30).map(|j| if j == 29 { "9".into() } else { (j / 10).to_string() }).collect();
+    let mut trace = Trace::default();
+    let train = Dataset::new(x.as_ref(), &labels).unwrap();
+    let model = Auto::default().fit(&train, &mut trace).unwrap();
+    assert_eq!(trace.warnings, model.report().warnings);
+    assert!(trace.warnings.len() == 2 && trace.warnings[0].starts_with("2 training samples equal"), "{trace:?}");
+    assert!(trace.warnings[1].starts_with("1 classes have a single sample"));
+    let loo = model.report().loo.as_ref().unwrap();
+    assert_eq!((loo.samples, loo.per_class[3].recall), (29, None));
+    // The class of one sample can still be predicted.
+    let p = model.probabilities_block(x.as_ref()).unwrap();
+    assert!(p[(3, 29)] > 10.0 * p[(3, 0)], "{} {}", p[(3, 29)], p[(3, 0)]);
+}
+
+#[test]
+fn one_sample_per_class_is_the_nearest_class_without_an_estimate() {
+    let [train, test] = halves(&synth::blobs(3, 8, 20, 4));
+    let mut trace = Trace::default();
+    let model = Auto::default().fit(&pick(&train, &[0, 4, 8]), &mut trace).unwrap();
+    assert!(model.report().loo.is_none() && trace.warnings.len() == 1);
+    assert!(accuracy(&model, &test) > 0.6);
+}
+
+/// Every sample has a twin in its group: leaving one out is too optimistic, leaving the group out is not.
+#[test]
+fn groups_are_left_out_together() {
+    let base = synth::blobs(4, 12, 5, 9);
+    let noisy = Mat::from_fn(5, 48, |i, j| base.x()[(i, j)] + 0.6 * (((i * 37 + j * 61) % 17) as f64 / 8.0 - 1.0));
+    let x = Mat::from_fn(5, 96, |i, j| noisy[(i, j / 2)] + 1e-3 * ((i + 3 * j) % 5) as f64);
+    let labels: Vec<String> = (0..96).map(|j| (j / 24).to_string()).collect();
+    let train = Dataset::new(x.as_ref(), &labels).unwrap();
+    let groups: Vec<usize> = (0..96).map(|j| j / 2).collect();
+    let estimate = |train: &Dataset| {
+        let model = Auto::default().fit(train, &mut ()).unwrap();
+        model.report().loo.as_ref().unwrap().accuracy
+    };
+    let (one, group) = (estimate(&train), estimate(&train.clone().with_groups(&groups).unwrap()));
+    assert!(one > group + 0.1, "{one} {group}");
+    assert!(train.clone().with_groups(&[0; 96]).is_err() && train.with_groups(&[0, 1]).is_err());
+}
+
+fn large(train: &Dataset) -> AutoModel {
+    let learned = super::large::learn(&Auto::default(), train, Facts::of(train), &mut ()).unwrap();
+    AutoModel::new(train.classes().to_vec(), learned).unwrap()
+}
+
+#[test]
+fn the_form_for_many_samples_is_as_good_and_survives_its_parts() {
+    let [train, test] = halves(&synth::blobs(4, 120, 9, 6));
+    let few = Auto::default().fit(&train, &mut ()).unwrap();
+    let many = large(&train);
+    assert!(accuracy(&many, &test) > accuracy(&few, &test) - 0.02);
+    let (a, b) = (few.report().loo.as_ref().unwrap(), many.report().loo.as_ref().unwrap());
+    assert!((a.log_loss - b.log_loss).abs() < 0.3 * a.log_loss.max(0.05), "{} {}", a.log_loss, b.log_loss);
+    let back = restored(&many).unwrap();
+    assert!(back.scores(test.x()).unwrap() == many.scores(test.x()).unwrap());
+    assert_eq!(back.report(), many.report());
+    let damaged = |edit: &dyn Fn(&str, MatRef<'_, f64>) -> Option<Mat<f64>>| {
+        let parts = many.parts().into_iter().filter_map(|(name, part)| Some((name.to_string(), edit(name, part)?)));
+        Auto::default().restore(Parts::new(many.classes().to_vec(), parts.collect()))
+    };
+    for (gone, _) in many.parts() {
+        assert!(damaged(&|name, part| (name != gone).then(|| part.to_owned())).is_err(), "without {gone}");
+        let larger = |name: &str, part: MatRef<'_, f64>| {
+            Some(if name == gone { Mat::zeros(part.nrows() + 1, part.ncols() + 1) } else { part.to_owned() })
+        };
+        assert!(damaged(&larger).is_err(), "with a larger {gone}");
+    }
+}
+
+#[test]
+fn reports_survive_the_model_file_and_speak_json() {
+    let train = synth::blobs(3, 10, 6, 1);
+    let method = registry::method("auto").unwrap();
+    let (prep, params) = method.settle(None, &Values::new()).unwrap();
+    let model = Model::train(method, &params, &prep, &train, &mut ()).unwrap();
+    let report = AutoModel::of(&model).unwrap().report().clone();
+    let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(AutoModel::of(&back).unwrap().report(), &report);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["schema"], "atomlearn.auto/1");
+    assert!(json["loo"]["ci95"].is_array() && json["chosen"][0]["kappa"].is_number() && json["warnings"] == json!([]));
+    assert_eq!(serde_json::from_value::<AutoReport>(json).unwrap(), report);
+    let p = model.probabilities(train.x()).unwrap().unwrap();
+    assert!((p.col(0).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    let ridge = Model::train(registry::method("ridge").unwrap(), &Values::new(), &prep, &train, &mut ()).unwrap();
+    assert!(ridge.probabilities(train.x()).unwrap().is_none() && AutoModel::of(&ridge).is_none());
+}
+
+#[test]
+fn preprocessing_by_the_user_is_the_only_view() {
+    let auto = registry::method("auto").unwrap();
+    let prep = "pca:3,unit".parse().unwrap();
+    let (none, own) = auto.settle(None, &Values::new()).unwrap();
+    assert_eq!((none.to_string(), &own["views"]), ("none".into(), &json!(null)));
+    let (kept, given) = auto.settle(Some(&prep), &Values::new()).unwrap();
+    assert_eq!((kept, &given["views"]), (prep.clone(), &json!("given")));
+    let (_, raw) = auto.settle(Some(&none), &Values::new()).unwrap();
+    assert_eq!(raw, own);
+    // What the user says goes first.
+    let said = Values::from_iter([("views".to_string(), json!("standard"))]);
+    assert_eq!(auto.settle(Some(&prep), &said).unwrap().1["views"], "standard");
+    let (unit, _) = registry::method("crc").unwrap().settle(None, &Values::new()).unwrap();
+    assert_eq!(unit, crate::prep::PrepSpec::default());
+}
+
+#[test]
+fn bits_do_not_depend_on_threads_in_the_form_for_many_samples() {
+    let train = synth::blobs(4, 60, 9, 6);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| large(&train).scores(train.x()).unwrap())
+    };
+    assert!(run(1) == run(3));
+}

@@ -1,0 +1,190 @@
+//! Views: how samples are scaled before kernels see them.
+
+use crate::export::{Graph, Value};
+use crate::linalg::column_norms;
+use crate::{Error, Result};
+use faer::{Mat, MatRef};
+
+/// How a view scales samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViewKind {
+    /// Every sample divided by its length.
+    Unit,
+    /// Features standardised, then all samples divided by their root mean square length.
+    Standard,
+    /// Samples as they are, divided by their root mean square length: nothing changes after preprocessing by `unit`.
+    Given,
+}
+
+impl ViewKind {
+    const ALL: [ViewKind; 3] = [ViewKind::Unit, ViewKind::Standard, ViewKind::Given];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViewKind::Unit => "unit",
+            ViewKind::Standard => "standard",
+            ViewKind::Given => "given",
+        }
+    }
+
+    pub(super) fn number(self) -> f64 {
+        self as usize as f64
+    }
+
+    pub(super) fn from_number(number: f64) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+}
+
+/// Deviations below this part of a feature's magnitude are rounding: the feature is constant, and the view maps it to zero.
+const CONSTANT: f64 = 1e-12;
+/// The smallest deviation, of samples brought to magnitude one, whose inverse is safely finite.
+const SMALLEST: f64 = 1e-290;
+
+/// Samples that are brought into a view together, to spare memory.
+const BLOCK: usize = 1024;
+
+/// A fitted view: `(x / magnitude - shift) * scale`, or unit length.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct View {
+    pub kind: ViewKind,
+    /// A power of two near the largest value: squares of what is divided by it neither overflow nor vanish.
+    magnitude: f64,
+    shift: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl View {
+    pub fn fit(kind: ViewKind, x: MatRef<'_, f64>) -> Self {
+        let m = x.nrows();
+        let mut view = View { kind, magnitude: power_of_two(x.norm_max()), shift: vec![0.0; m], scale: vec![1.0; m] };
+        if kind == ViewKind::Standard {
+            for i in 0..m {
+                let values: Vec<f64> = x.row(i).iter().map(|v| v / view.magnitude).collect();
+                (view.shift[i], view.scale[i]) = moments(&values);
+            }
+        }
+        if kind != ViewKind::Unit {
+            let blocks = (0..x.ncols()).step_by(BLOCK).map(|start| x.subcols(start, BLOCK.min(x.ncols() - start)));
+            let energy: f64 = blocks.map(|block| view.apply(block).squared_norm_l2()).sum();
+            let length = (energy / x.ncols() as f64).sqrt();
+            let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
+            view.scale.iter_mut().for_each(|scale| *scale /= length);
+        }
+        view
+    }
+
+    /// The samples in this view.
+    pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        if self.kind != ViewKind::Unit {
+            return Mat::from_fn(x.nrows(), x.ncols(), |i, j| {
+                (x[(i, j)] / self.magnitude - self.shift[i]) * self.scale[i]
+            });
+        }
+        let norms = column_norms(x);
+        // A length that is a denormal number has few digits left; dividing twice keeps the result near one.
+        let powers: Vec<f64> = norms.iter().map(|&norm| power_of_two(norm)).collect();
+        Mat::from_fn(x.nrows(), x.ncols(), |i, j| {
+            if norms[j] > 0.0 { (x[(i, j)] / powers[j]) / (norms[j] / powers[j]) } else { 0.0 }
+        })
+    }
+
+    /// The view in an ONNX graph, samples in rows.
+    pub fn export(&self, graph: &mut Graph, x: &Value) -> Value {
+        if self.kind == ViewKind::Unit {
+            let (energy, tiny) = (graph.energy(x), graph.scalar(f64::MIN_POSITIVE));
+            let norm = graph.op("Sqrt", &[&energy]);
+            let norm = graph.op("Max", &[&norm, &tiny]);
+            return graph.op("Div", &[x, &norm]);
+        }
+        let (magnitude, shift, scale) = (
+            graph.scalar(self.magnitude),
+            graph.row(self.shift.iter().copied()),
+            graph.row(self.scale.iter().copied()),
+        );
+        let x = graph.op("Div", &[x, &magnitude]);
+        let x = graph.op("Sub", &[&x, &shift]);
+        graph.op("Mul", &[&x, &scale])
+    }
+
+    /// Everything as a column of a model part: kind, magnitude, shift, scale.
+    pub fn to_column(&self) -> Vec<f64> {
+        [self.kind.number(), self.magnitude].into_iter().chain(self.shift.iter().chain(&self.scale).copied()).collect()
+    }
+
+    /// The counterpart of [`View::to_column`]; the values may come from a hostile file.
+    pub fn from_column(column: &[f64]) -> Result<Self> {
+        let kind = ViewKind::from_number(column[0]);
+        let (Some(kind), true) = (kind, column[1] > 0.0) else {
+            return Err(Error::Data("model part `views` does not describe a view".into()));
+        };
+        let m = (column.len() - 2) / 2;
+        let (shift, scale) = (column[2..2 + m].to_vec(), column[2 + m..].to_vec());
+        Ok(View { kind, magnitude: column[1], shift, scale })
+    }
+}
+
+fn power_of_two(v: f64) -> f64 {
+    if v > 0.0 && v.is_finite() { v.log2().floor().exp2() } else { 1.0 }
+}
+
+/// Mean and one over the standard deviation of a feature; zero for the latter if the feature is constant.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let farthest = values.iter().fold(0.0f64, |top, v| top.max((v - mean).abs()));
+    let largest = values.iter().fold(0.0f64, |top, v| top.max(v.abs()));
+    if farthest <= CONSTANT * largest || farthest < SMALLEST {
+        return (mean, 0.0);
+    }
+    // In units of the largest deviation, so that those of small features do not vanish in their squares.
+    let share = values.iter().map(|v| ((v - mean) / farthest).powi(2)).sum::<f64>() / n;
+    (mean, 1.0 / (farthest * share.sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(scale: f64) -> Mat<f64> {
+        Mat::from_fn(3, 8, |i, j| scale * (((i * 5 + j * 7) % 11) as f64 - 4.0) * if i == 2 { 1e-8 } else { 1.0 })
+    }
+
+    #[test]
+    fn views_have_the_lengths_they_promise_at_any_scale() {
+        for scale in [1e-310, 1e-150, 1.0, 1e150, 1e300] {
+            let x = samples(scale);
+            let unit = View::fit(ViewKind::Unit, x.as_ref()).apply(x.as_ref());
+            assert!(column_norms(unit.as_ref()).iter().all(|norm| (norm - 1.0).abs() < 1e-9), "{scale}");
+            for kind in [ViewKind::Standard, ViewKind::Given] {
+                let z = View::fit(kind, x.as_ref()).apply(x.as_ref());
+                assert!((z.squared_norm_l2() / 8.0 - 1.0).abs() < 1e-9, "{kind:?} {scale}");
+            }
+            // Every feature has the same share, however small it is.
+            let z = View::fit(ViewKind::Standard, x.as_ref()).apply(x.as_ref());
+            for i in 0..3 {
+                let sum: f64 = z.row(i).iter().sum();
+                assert!(sum.abs() < 1e-4 && (z.row(i).squared_norm_l2() - 8.0 / 3.0).abs() < 1e-2, "{scale} {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn constant_features_and_zero_samples_become_zero() {
+        let x = Mat::from_fn(2, 4, |i, j| if i == 0 { 0.1 } else { j as f64 });
+        let view = View::fit(ViewKind::Standard, x.as_ref());
+        let z = view.apply(faer::mat![[7.0], [1.0]].as_ref());
+        assert_eq!(z[(0, 0)], 0.0);
+        assert_eq!(View::fit(ViewKind::Unit, x.as_ref()).apply(Mat::zeros(2, 1).as_ref()), Mat::<f64>::zeros(2, 1));
+        assert_eq!(View::from_column(&view.to_column()).unwrap(), view);
+        assert!(View::from_column(&[7.0, 1.0, 0.0, 0.0]).is_err());
+    }
+
+    #[test]
+    fn samples_of_unit_length_are_given_as_they_are() {
+        let x = faer::mat![[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]];
+        assert_eq!(View::fit(ViewKind::Given, x.as_ref()).apply(x.as_ref()), x);
+    }
+}
