@@ -14,7 +14,7 @@ fn open(path: &Path) -> RawData {
 fn samples(start: f64, labels: [&str; 4]) -> RawData {
     let labels = Some(labels.map(String::from).to_vec());
     let x = Mat::from_fn(3, 4, |i, j| start + (10 * j + i) as f64);
-    RawData { x, labels, is_train: None, image_shape: None, names: None }
+    RawData { labels, ..RawData::new(x) }
 }
 
 #[test]
