@@ -179,9 +179,21 @@ impl Input {
             path: self.path.clone(),
             name: self.name.clone(),
             sha256: self.sha256.clone(),
-            bytes: self.bytes.clone(),
+            bytes: self.copied()?,
         };
         copy.read_once(options)
+    }
+
+    /// The bytes once more; readers take them apart.
+    fn copied(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(bytes) = &self.bytes else { return Ok(None) };
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(bytes.len()).map_err(|_| {
+            let why = "the system does not give the memory to read it; allow the program more";
+            Error::format(&self.name, why)
+        })?;
+        copy.extend_from_slice(bytes);
+        Ok(Some(copy))
     }
 
     fn read_once(mut self, options: &ReadOptions) -> Result<Source, Failure> {
@@ -194,8 +206,8 @@ impl Input {
     }
 
     fn variables(&self, options: &ReadOptions) -> Result<Vec<Variable>, Failure> {
-        let listed = match &self.bytes {
-            Some(bytes) => io::variables_with(&self.path, bytes.clone(), options),
+        let listed = match self.copied()? {
+            Some(bytes) => io::variables_with(&self.path, bytes, options),
             None => io::variables(&self.path),
         };
         Ok(listed.map_err(|error| self.named(error))?)

@@ -46,7 +46,7 @@ impl<'a> TrainWatch<'a> {
     /// Begins to watch; `trace` is what was seen before a break.
     pub fn new(console: &Console, what: &str, trace: Trace, checkpoint: Option<Kept<'a>>) -> Self {
         let bar = if console.bars() {
-            bar("{prefix} [{bar:24}] {pos}/{len} iterations, {elapsed} (left {eta})  {wide_msg}")
+            bar("{prefix} [{bar:24}] {pos}/{len}, {elapsed} (ETA {eta})  {wide_msg}")
         } else {
             ProgressBar::hidden()
         };
@@ -77,6 +77,14 @@ impl Observer for TrainWatch<'_> {
         flow
     }
 
+    fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()> {
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+        let flow = interrupt::go_on();
+        self.stopped |= flow.is_break();
+        flow
+    }
+
     fn warn(&mut self, warning: &str) {
         self.trace.warn(warning);
     }
@@ -97,9 +105,9 @@ impl CompareWatch {
     pub fn new(console: &Console, look_inside: bool) -> Self {
         let (runs, split, inner) = if console.bars() {
             let bars = MultiProgress::new();
-            let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (left {eta})  {wide_msg}"));
+            let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (ETA {eta})  {wide_msg}"));
             let split = bars.add(bar("  [{bar:22}] {prefix}: method {pos} of {len}, {wide_msg}"));
-            let inner = bars.add(bar("    [{bar:20}] {pos}/{len} {prefix}, {elapsed} (left {eta})  {wide_msg}"));
+            let inner = bars.add(bar("    [{bar:20}] {pos}/{len} {prefix}, {elapsed} (ETA {eta})  {wide_msg}"));
             runs.enable_steady_tick(Duration::from_millis(200));
             (runs, split, inner)
         } else {
@@ -150,6 +158,11 @@ impl Watch for CompareWatch {
         interrupt::go_on()
     }
 
+    fn progress(&mut self, _run: Run<'_>, done: usize, total: usize) -> ControlFlow<()> {
+        self.inner("parts", done, total);
+        interrupt::go_on()
+    }
+
     fn end(&mut self, run: Run<'_>, record: &Record) {
         self.runs.set_length(run.total as u64);
         self.runs.set_position(run.done as u64 + 1);
@@ -178,7 +191,7 @@ impl FeatureBar {
     /// Begins to watch.
     pub fn new(console: &Console) -> Self {
         let bar = if console.bars() {
-            bar("{prefix} [{bar:24}] {pos}/{len}, {elapsed} (left {eta})")
+            bar("{prefix} [{bar:24}] {pos}/{len}, {elapsed} (ETA {eta})")
         } else {
             ProgressBar::hidden()
         };
@@ -218,7 +231,7 @@ impl TuneBar {
     /// Begins to watch.
     pub fn new(console: &Console, what: &str) -> Self {
         let units = if console.bars() {
-            bar("{prefix} [{bar:24}] {pos}/{len} trainings on folds, {elapsed} (left {eta})")
+            bar("{prefix} [{bar:24}] {pos}/{len} trainings on folds, {elapsed} (ETA {eta})")
         } else {
             ProgressBar::hidden()
         };

@@ -86,6 +86,12 @@ pub trait Watch: Send {
         ControlFlow::Continue(())
     }
 
+    /// A training without iterations has done a part of its work; `Break` ends the experiment.
+    fn progress(&mut self, run: Run<'_>, done: usize, total: usize) -> ControlFlow<()> {
+        let _ = (run, done, total);
+        ControlFlow::Continue(())
+    }
+
     /// A run is over, or its record was there before.
     fn end(&mut self, run: Run<'_>, record: &Record) {
         let _ = (run, record);
@@ -431,6 +437,12 @@ impl Observer for RunObserver<'_, '_> {
             probe.step(step);
         }
         let flow = self.watch.step(self.run, step);
+        self.stopped |= flow.is_break();
+        flow
+    }
+
+    fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()> {
+        let flow = self.watch.progress(self.run, done, total);
         self.stopped |= flow.is_break();
         flow
     }

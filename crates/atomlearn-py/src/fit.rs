@@ -129,6 +129,10 @@ impl Observer for Watch<'_> {
         self.link.report(report, send)
     }
 
+    fn progress(&mut self, _done: usize, _total: usize) -> ControlFlow<()> {
+        self.link.go_on()
+    }
+
     fn warn(&mut self, warning: &str) {
         self.trace.warn(warning);
     }

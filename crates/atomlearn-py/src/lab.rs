@@ -113,6 +113,10 @@ impl Watch for Progress<'_> {
         self.go_on()
     }
 
+    fn progress(&mut self, _: Run<'_>, _: usize, _: usize) -> ControlFlow<()> {
+        self.go_on()
+    }
+
     fn end(&mut self, _: Run<'_>, _: &Record) {}
 
     fn go_on(&mut self) -> ControlFlow<()> {

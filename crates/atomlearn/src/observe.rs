@@ -38,6 +38,13 @@ pub trait Observer {
         ControlFlow::Continue(())
     }
 
+    /// Called by methods without iterations after each of `total` parts of their work; `Break` ends training with what was
+    /// found so far.
+    fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()> {
+        let _ = (done, total);
+        ControlFlow::Continue(())
+    }
+
     /// Called when something was done that the user did not ask for (jitter, fewer atoms, ...).
     fn warn(&mut self, warning: &str) {
         let _ = warning;

@@ -199,11 +199,18 @@ fn an_offset_moves_the_bias_alone() {
 }
 
 #[test]
-fn features_of_any_size_give_what_training_in_memory_gives() {
+fn features_of_very_different_sizes_give_what_training_in_memory_gives_or_an_error() {
     let mut run = Run::new(&synth::blobs(3, 60, 10, 6), 3);
-    run.x = Mat::from_fn(10, run.x.ncols(), |i, j| run.x[(i, j)] * 10f64.powf(16.0 * i as f64 / 9.0 - 8.0));
+    let plain = run.x.clone();
+    let spread = |decades: f64| {
+        Mat::from_fn(10, plain.ncols(), |i, j| plain[(i, j)] * 10f64.powf(decades * (i as f64 / 9.0 - 0.5)))
+    };
+    run.x = spread(4.0);
     let difference = run.difference("linear-svm", &Values::new(), "none");
     assert!(difference < 1e-5, "{difference:e}");
+    // Without the samples at hand, Newton's method has no second way; it says so.
+    run.x = spread(16.0);
+    assert!(run.refusal("linear-svm", &Values::new(), "none").contains("standardise the features"));
 }
 
 /// Ridge regression has no bias, so that an offset changes its answer; both ways must find the same one.

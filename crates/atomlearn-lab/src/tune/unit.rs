@@ -186,6 +186,11 @@ impl Observer for Path<'_> {
         ControlFlow::Continue(())
     }
 
+    fn progress(&mut self, _done: usize, _total: usize) -> ControlFlow<()> {
+        self.stopped |= (self.stop)();
+        if self.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     fn warn(&mut self, warning: &str) {
         if !self.warnings.iter().any(|known| known == warning) {
             self.warnings.push(warning.to_string());

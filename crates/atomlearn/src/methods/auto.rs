@@ -40,7 +40,7 @@ pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious
 pub use views::ViewKind;
 
 use crate::params::{Domain, params};
-use crate::{Dataset, Error, Fit, Observer, Parts, Result, Step};
+use crate::{Dataset, Error, Fit, Observer, Parts, Result};
 use candidates::{Choice, Shortlist, Space, WIDTHS};
 use faer::Mat;
 use fusion::Judge;
@@ -192,7 +192,7 @@ struct Progress {
 impl Progress {
     fn stops(&mut self, watch: &mut dyn Observer) -> bool {
         self.done += 1;
-        watch.step(&Step { iter: self.done, ..Step::start(self.all) }).is_break()
+        watch.progress(self.done, self.all).is_break()
     }
 }
 

@@ -350,6 +350,10 @@ impl Observer for Both<'_> {
         self.1.step(step)
     }
 
+    fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()> {
+        self.1.progress(done, total)
+    }
+
     fn warn(&mut self, warning: &str) {
         self.0.warn(warning);
         self.1.warn(warning);

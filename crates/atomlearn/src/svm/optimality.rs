@@ -43,14 +43,18 @@ impl Distance {
 /// The distance of every class's classifier from its optimum.
 pub(super) fn distances(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> Vec<Distance> {
     let (outputs, n_classes) = (svm.scores(z), svm.bias.len());
-    let slack = |c: usize, i: usize| (1.0 - sign(targets[i], c) * outputs[(c, i)]).max(0.0);
+    // `max` would take the other number, and outputs that are none would look like no loss at all.
+    let slack = |c: usize, i: usize| match 1.0 - sign(targets[i], c) * outputs[(c, i)] {
+        missing if missing <= 0.0 => 0.0,
+        missing => missing,
+    };
     // By how much the slacks of a class's own samples, and those of the others, are shortened.
     let keep: Vec<[f64; 2]> = (0..n_classes)
         .map(|c| {
             let mut sides = [0.0, 0.0];
             (0..targets.len()).for_each(|i| sides[usize::from(targets[i] != c)] += slack(c, i));
             let lighter = sides[0].min(sides[1]);
-            sides.map(|side| if side > 0.0 { lighter / side } else { 0.0 })
+            sides.map(|side| if side == 0.0 { 0.0 } else { lighter / side })
         })
         .collect();
     let kept = |c: usize, i: usize| keep[c][usize::from(targets[i] != c)];
