@@ -145,6 +145,11 @@ impl TableSchema {
         }
     }
 
+    /// Of as many columns of numbers without names.
+    pub fn of_places(columns: usize) -> Self {
+        TableSchema { header: false, ..Self::of_numbers((1..=columns).map(|number| number.to_string())) }
+    }
+
     /// Names of the columns that describe the samples.
     pub fn column_names(&self) -> Vec<&str> {
         self.features.iter().map(|feature| feature.name.as_str()).collect()
@@ -213,6 +218,16 @@ impl TableSchema {
         let places: Vec<usize> = found.into_iter().flatten().collect();
         let used: HashSet<usize> = places.iter().copied().collect();
         Ok(Matched { places, others: (0..names.len()).filter(|place| !used.contains(place)).collect() })
+    }
+
+    /// What to say of columns with these names that are no features, if the training table did not have them either.
+    pub fn ignored(&self, names: &[&str]) -> Option<Note> {
+        let listed = || self.label.iter().chain(&self.ids).chain(&self.left_out);
+        let is_new = |name: &&&str| !name.is_empty() && listed().all(|column| column.name != **name);
+        let extra: Vec<&str> = names.iter().filter(is_new).copied().collect();
+        let columns =
+            if extra.len() == 1 { "column the model does not know is" } else { "columns the model does not know are" };
+        (!extra.is_empty()).then(|| Note::note(format!("{} {columns} ignored: {}", extra.len(), list(&extra, 12))))
     }
 
     fn missing_text(&self, missing: &[&str], names: &[&str]) -> String {
