@@ -1,7 +1,5 @@
 """Names of features: frames for models of the command line, tables for models from frames."""
 
-import csv
-import subprocess
 import warnings
 
 import numpy as np
@@ -9,19 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from atomlearn import CRCClassifier, TableWarning, load
+from test_files import run, scores_by_command_line
 
 NUMBERS = ["height", "width", "depth"]
-
-
-def run(command_line, *arguments):
-    done = subprocess.run([command_line, "--quiet", *map(str, arguments)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def labels_and_scores(command_line, model, table):
-    rows = list(csv.reader(run(command_line, "predict", model, table, "--scores").splitlines()))
-    return [row[1] for row in rows[1:]], np.array([[float(v) for v in row[2:]] for row in rows[1:]])
 
 
 def measured(n=60, seed=1):
@@ -47,7 +35,7 @@ def mixed(command_line, tmp_path_factory):
         command_line, "train", folder / "train.csv", "--method", "crc", "--prep", "standard,unit", "--impute", "median",
         "-o", folder / "model",
     )  # fmt: skip
-    return load(folder / "model"), test, labels_and_scores(command_line, folder / "model", folder / "test.csv")
+    return load(folder / "model"), test, scores_by_command_line(command_line, folder / "model", folder / "test.csv")
 
 
 def shuffled(frame):
@@ -137,6 +125,6 @@ def test_models_from_frames_refuse_another_order_and_the_command_line_finds_the_
         with pytest.raises(ValueError, match="[Ff]eature names must be in the same order"):
             estimator.predict(convert(test[NUMBERS[::-1]]))
     test[["color", "depth", "width", "height"]].to_csv(tmp_path / "test.csv", index=False)
-    labels, scores = labels_and_scores(command_line, tmp_path / "model", tmp_path / "test.csv")
+    labels, scores = scores_by_command_line(command_line, tmp_path / "model", tmp_path / "test.csv")
     assert labels == model.predict(convert(test[NUMBERS])).tolist()
     assert np.array_equal(scores, model.decision_function(convert(test[NUMBERS])))

@@ -15,7 +15,7 @@ const MAX_IGNORED: usize = 100;
 pub fn parse(bytes: &[u8], expected: Expected, schema: &TableSchema) -> Result<Samples, Refusal> {
     let mut table = Table { expected, schema, values: Vec::new(), rows: 0, loose: 0, full: false, objects: None };
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let read = Outer(&mut table).deserialize(&mut reader).and_then(|()| reader.end());
+    let read = Outer { table: &mut table, inside: false }.deserialize(&mut reader).and_then(|()| reader.end());
     if table.full {
         return Err(too_many(expected.samples));
     }
@@ -196,7 +196,11 @@ impl<'s> Objects<'s> {
 }
 
 /// `[[...], ...]`, `[...]`, `[{...}, ...]`, `{...}`, or one of them as `{"rows": ...}`.
-struct Outer<'a, 's>(&'a mut Table<'s>);
+struct Outer<'a, 's> {
+    table: &'a mut Table<'s>,
+    /// This is what `rows` holds, so that an object is a sample.
+    inside: bool,
+}
 
 impl<'de> DeserializeSeed<'de> for Outer<'_, '_> {
     type Value = ();
@@ -214,11 +218,14 @@ impl<'de> Visitor<'de> for Outer<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
-        self.0.items(items)
+        self.table.items(items)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let table = self.0;
+        let table = self.table;
+        if self.inside {
+            return table.object(fields);
+        }
         // A column may be called `rows` too; then its value is no list.
         let is_column = table.schema.header && table.schema.features.iter().any(|feature| feature.name == "rows");
         let (mut first, mut whole) = (true, false);
@@ -229,7 +236,7 @@ impl<'de> Visitor<'de> for Outer<'_, '_> {
                 return Err(A::Error::custom(format!("unknown field `{name}`; the only one is `rows`{why}")));
             }
             if first && !is_column && name == "rows" {
-                fields.next_value_seed(Rows(table))?;
+                fields.next_value_seed(Outer { table, inside: true })?;
                 whole = true;
             } else {
                 table.field(&name, &mut fields)?;
@@ -237,33 +244,6 @@ impl<'de> Visitor<'de> for Outer<'_, '_> {
             first = false;
         }
         if first || whole { Ok(()) } else { table.end_object().map_err(A::Error::custom) }
-    }
-}
-
-/// What `rows` holds: a list, or one object.
-struct Rows<'a, 's>(&'a mut Table<'s>);
-
-impl<'de> DeserializeSeed<'de> for Rows<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Rows<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("rows of numbers or objects")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
-        self.0.items(items)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<(), A::Error> {
-        self.0.object(fields)
     }
 }
 
