@@ -231,7 +231,7 @@ impl TableSchema {
     }
 
     fn missing_text(&self, missing: &[&str], names: &[&str]) -> String {
-        let (s, are) = if missing.len() == 1 { ("", "is") } else { ("s", "are") };
+        let are = if missing.len() == 1 { "is" } else { "are" };
         let near = match missing {
             [one] => match Error::unknown("column", one, names.iter().copied()) {
                 Error::Unknown { nearest: Some(near), .. } => format!("; is it the column `{near}`?"),
@@ -240,7 +240,7 @@ impl TableSchema {
             _ => String::new(),
         };
         format!(
-            "{} of the {} columns the model was trained on {are} missing: {}{near} (column{s} of the table: {})",
+            "{} of the {} columns the model was trained on {are} missing: {}{near} (columns of the table: {})",
             missing.len(),
             self.features.len(),
             list(missing, 100),
