@@ -44,7 +44,7 @@ impl DataArgs {
 
     /// What the reader needs to know to read data for a model: the table it was trained on goes with it.
     pub fn options_for(&self, model: &Model) -> Result<ReadOptions, Failure> {
-        let schema = schema_of(model).map(Arc::new);
+        let schema = model.table().map(Arc::new);
         for (given, flag) in [(self.impute.is_some(), "--impute"), (!self.drop.is_empty(), "--drop")] {
             if given && schema.is_some() {
                 return Err(Failure::usage(format!(
@@ -118,17 +118,6 @@ pub fn tell(notes: &[Note], console: &Console) {
     for note in notes {
         if note.warning { console.warn(&note.text) } else { console.note(&note.text) }
     }
-}
-
-/// What a model knows of the table it was trained on; Python's keep the names of columns alone.
-pub fn schema_of(model: &Model) -> Option<TableSchema> {
-    if model.schema.is_some() {
-        return model.schema.clone();
-    }
-    let names = model.info.get("python")?.get("feature_names")?.as_array()?;
-    let names: Vec<String> = names.iter().map(|name| name.as_str().map(str::to_string)).collect::<Option<_>>()?;
-    let schema = TableSchema::of_numbers(names);
-    (schema.n_features() == model.prep().n_features() && schema.check().is_ok()).then_some(schema)
 }
 
 /// How a table was read, for JSON.

@@ -1,6 +1,7 @@
 //! Bodies that a server is sent.
 
 use atomlearn::archive::Content;
+use atomlearn::io::TableSchema;
 use atomlearn::methods::lcdl_sv::LcdlSv;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
@@ -15,7 +16,7 @@ pub fn request(bytes: &[u8]) {
     static SUBJECT: OnceLock<Option<Subject>> = OnceLock::new();
     let Some(subject) = SUBJECT.get_or_init(|| subject().ok()) else { return };
     let Some((kind, body)) = bytes.split_first() else { return };
-    let content_type = ["application/json", "application/x-npy", "image/png", "text/plain"][usize::from(kind % 4)];
+    let content_type = ["application/json", "application/x-npy", "image/png", "text/csv"][usize::from(kind % 4)];
     let explains = kind & 4 != 0;
     let query = match (explains, kind & 8 != 0) {
         (_, false) => "",
@@ -31,7 +32,9 @@ fn subject() -> Result<Subject> {
     let train = synth::blobs(3, 6, 16, 1);
     let mut params = Values::new();
     params.insert("max_iter".into(), json!(1));
-    let model = Model::train(registry::method(LcdlSv::KEY)?, &params, &PrepSpec::default(), &train, &mut ())?;
+    let mut model = Model::train(registry::method(LcdlSv::KEY)?, &params, &PrepSpec::default(), &train, &mut ())?;
+    let names: Vec<String> = (0..16).map(|i| format!("f{i}")).collect();
+    model.schema = Some(TableSchema::of_numbers(names));
     let frame = json!({"rows": 4, "cols": 4, "fit": "stretch"});
     let header = json!({"format": "atomlearn.feature-map/1", "spec": {"kind": "pixels", "frame": frame}, "dim": 16});
     let header = header.as_object().cloned().unwrap_or_default();

@@ -3,8 +3,9 @@
 use crate::arrays::{rows, samples};
 use crate::error::to_python;
 use crate::run::pool;
-use atomlearn::MatRef;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use atomlearn::io::{Cell, Encoded, TableSchema};
+use atomlearn::{Error, MatRef};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value;
@@ -78,6 +79,41 @@ impl Model {
         self.0.prep().n_features()
     }
 
+    /// Names of the columns of the table the model was trained on; `None` if there was none, or it had no header.
+    #[getter]
+    fn columns(&self) -> Option<Vec<String>> {
+        self.named_table().map(|table| table.column_names().into_iter().map(str::to_string).collect())
+    }
+
+    /// Names of the features made of these columns: themselves, or `COLUMN=LEVEL` for categories.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        self.named_table().map(TableSchema::feature_names)
+    }
+
+    /// Samples from the columns of another table, found by name and encoded as in training, and what to warn about.
+    ///
+    /// `column(place)` gives the cells of a column that is needed: an array of doubles, where NaN is missing, or a list of
+    /// texts and `None`.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<String>,
+        column: &Bound<'py, PyAny>,
+    ) -> PyResult<(Rows<'py>, Vec<String>)> {
+        let Some(table) = self.named_table() else {
+            return Err(to_python(Error::Data("the model was not trained on a table with names".into())));
+        };
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let matched = table.match_columns(&names).map_err(to_python)?;
+        let columns: Vec<Cells> =
+            matched.places.iter().map(|place| column.call1((place,))?.extract()).collect::<PyResult<_>>()?;
+        let others: Vec<&str> = matched.others.iter().map(|&place| names[place]).collect();
+        let encoded = encode(table, &columns).map_err(to_python)?;
+        let notes = encoded.notes.into_iter().chain(table.ignored(&others)).map(|note| note.text);
+        Ok((rows(py, encoded.x.as_ref())?, notes.collect()))
+    }
+
     #[getter]
     fn classes(&self) -> Vec<String> {
         self.0.classes().to_vec()
@@ -145,7 +181,44 @@ impl Model {
     }
 }
 
+/// The cells of a column as Python gives them.
+#[derive(FromPyObject)]
+enum Cells<'py> {
+    Numbers(PyReadonlyArray1<'py, f64>),
+    Texts(Vec<Option<String>>),
+}
+
+impl Cells<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Cells::Numbers(values) => values.len(),
+            Cells::Texts(texts) => texts.len(),
+        }
+    }
+
+    fn get(&self, row: usize) -> Cell<'_> {
+        match self {
+            Cells::Numbers(values) => values.get(row).map_or(Cell::Missing, |value| Cell::Number(*value)),
+            Cells::Texts(texts) => texts[row].as_deref().map_or(Cell::Missing, Cell::Text),
+        }
+    }
+}
+
+fn encode(table: &TableSchema, columns: &[Cells<'_>]) -> atomlearn::Result<Encoded> {
+    let rows = columns.first().map_or(0, Cells::len);
+    if columns.iter().any(|column| column.len() != rows) {
+        return Err(Error::Data("columns of a table must have the same number of cells".into()));
+    }
+    let place = |row, column: usize| format!("row {row} (counted from 0) of column `{}`", table.features[column].name);
+    table.encode(rows, |row, column| columns[column].get(row), place)
+}
+
 impl Model {
+    /// The table that the model was trained on, if its columns had names.
+    fn named_table(&self) -> Option<&TableSchema> {
+        self.0.schema.as_ref().filter(|table| table.header)
+    }
+
     /// Does `work` on the samples with a pool of its own while other Python threads go on.
     fn on_threads<T: Send>(
         &self,

@@ -23,9 +23,11 @@ fn answer(subject: &Subject, route: Route, query: &str, content_type: &str, body
     let form = Form::of(&headers)?;
     let task = Task::parse(route, query)?;
     let expected = Expected { features: subject.model.prep().n_features(), samples: Config::default().max_samples };
-    let x = form.parse(body, expected, subject)?;
+    let samples = form.parse(body, expected, subject)?;
     match task {
-        Task::Explain { row } => reply::json(&explain(subject, &x, row)?),
-        Task::Predict { scores } => predict::reply(subject, &subject.model.scores(x.as_ref())?, scores),
+        Task::Explain { row } => reply::json(&explain(subject, &samples, row)?),
+        Task::Predict { scores } => {
+            predict::reply(subject, &subject.model.scores(samples.x.as_ref())?, scores, &samples.notes)
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Why a sample is given its label: scores of every rule, the strongest atoms, their neighbours.
 
 use crate::reply::Refusal;
+use crate::rows::Samples;
 use crate::subject::Subject;
+use atomlearn::MatRef;
 use atomlearn::linalg::select_columns;
 use atomlearn::method::best_class;
-use atomlearn::{Mat, MatRef};
 use atomlearn_lab::inside::{self, AtomKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,6 +35,9 @@ pub struct Explanation<'a> {
     /// Atoms are drawn in raw features; if false, in those that the preprocessing made of them.
     raw: bool,
     atoms: Vec<Atom<'a>>,
+    /// What was noticed about the samples.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 /// An atom that takes part.
@@ -57,8 +61,9 @@ struct Neighbour<'a> {
     bytes: String,
 }
 
-/// Explains one of the samples (features x samples, checked already).
-pub fn explain<'a>(subject: &'a Subject, x: &Mat<f64>, row: usize) -> Result<Explanation<'a>, Refusal> {
+/// Explains one of the samples, which are checked already.
+pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Result<Explanation<'a>, Refusal> {
+    let x = &samples.x;
     if row >= x.ncols() {
         return Err(Refusal::bad(format!("row {row} was asked for, but the rows are 0 to {}", x.ncols() - 1)));
     }
@@ -87,6 +92,7 @@ pub fn explain<'a>(subject: &'a Subject, x: &Mat<f64>, row: usize) -> Result<Exp
         kind: inside::dictionary(classifier).map(|(kind, _)| kind).filter(|_| !uses.is_empty()),
         raw: drawn.raw,
         atoms: uses.iter().map(|of| drawn.atom(subject, of)).collect(),
+        notes: &samples.notes,
     })
 }
 

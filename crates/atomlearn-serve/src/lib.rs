@@ -11,6 +11,7 @@ mod connections;
 pub mod dry;
 mod explain;
 mod hosts;
+mod json_rows;
 mod metrics;
 mod open_files;
 mod openapi;

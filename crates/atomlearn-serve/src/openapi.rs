@@ -3,6 +3,7 @@
 use crate::Config;
 use crate::route::Route;
 use crate::subject::Subject;
+use atomlearn::io::{ColumnKind, FeatureColumn, TableSchema};
 use serde_json::{Map, Value, json};
 
 /// The document for this model and these limits.
@@ -82,6 +83,7 @@ fn sends_samples(name: &str, summary: &str, parameter: Value, answer: &str, subj
     let binary = |what: &str| json!({"schema": {"type": "string", "format": "binary", "description": what}});
     let mut content = json!({
         "application/json": {"schema": reference("Samples")},
+        "text/csv": {"schema": {"type": "string", "description": columns_of_tables(subject)}},
         "application/x-npy": binary("An array as numpy.save writes it, samples in rows"),
         "application/octet-stream": binary("An array as numpy.save writes it, samples in rows"),
     });
@@ -127,6 +129,27 @@ fn object(properties: Value, optional: &[&str]) -> Value {
     json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
 }
 
+/// A sample whose values have names; names that the model does not know are ignored.
+fn named_sample(table: &TableSchema) -> Value {
+    let value = |feature: &FeatureColumn| {
+        // Numbers may come as text, as in tables.
+        let mut types = vec!["number", "string"];
+        types.extend((feature.kind != ColumnKind::Number).then_some("boolean"));
+        types.extend(feature.fill.is_some().then_some("null"));
+        (feature.name.clone(), json!({"type": types}))
+    };
+    let properties: Map<String, Value> = table.features.iter().map(value).collect();
+    json!({"type": "object", "required": table.column_names(), "properties": properties})
+}
+
+fn columns_of_tables(subject: &Subject) -> &'static str {
+    if subject.table.header {
+        "A table with one sample a row; with a header its columns are found by name, without one by place"
+    } else {
+        "A table with one sample a row; its columns are in the order of the model's features"
+    }
+}
+
 fn schemas(subject: &Subject, config: &Config) -> Value {
     let (features, classes) = (subject.model.prep().n_features(), subject.model.classes());
     let text = json!({"type": "string"});
@@ -139,12 +162,23 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
     let label = json!({"type": "string", "enum": classes});
     let row = json!({"type": "array", "items": number, "minItems": features, "maxItems": features});
     let rows = json!({"type": "array", "items": row, "minItems": 1, "maxItems": config.max_samples});
+    let mut forms = vec![rows, row];
+    if subject.table.header {
+        let sample = named_sample(&subject.table);
+        forms.push(json!({"type": "array", "items": sample, "minItems": 1, "maxItems": config.max_samples}));
+        forms.push(sample);
+    }
+    // A column called `rows` is a value of an object.
+    if !subject.table.header || !subject.table.column_names().contains(&"rows") {
+        forms.push(object(json!({"rows": {"anyOf": forms}}), &[]));
+    }
+    let notes = json!({"type": "array", "items": text, "description": "What was noticed about the samples"});
     let picture = json!({"type": "string", "contentEncoding": "base64", "description": "One byte a value"});
     let schema = |name: &str| json!({"const": name});
     json!({
         "Samples": {
-            "description": "Rows of numbers, one row a sample; or the numbers of one sample alone",
-            "anyOf": [rows, row, object(json!({"rows": {"anyOf": [rows, row]}}), &[])],
+            "description": "Rows of numbers, one row a sample; or the numbers of one sample alone; or objects, if features have names",
+            "anyOf": forms,
         },
         "Prediction": object(json!({
             "schema": schema("atomlearn.predict/1"),
@@ -152,7 +186,8 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
             "classes": list(&label),
             "labels": list(&label),
             "scores": list(&scores),
-        }), &["scores"]),
+            "notes": notes,
+        }), &["scores", "notes"]),
         "Explanation": object(json!({
             "schema": schema("atomlearn.explain/1"),
             "label": label,
@@ -167,7 +202,8 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
             "kind": perhaps("string"),
             "raw": {"type": "boolean"},
             "atoms": list(&reference("Atom")),
-        }), &[]),
+            "notes": notes,
+        }), &["notes"]),
         "Atom": object(json!({
             "atom": count, "class": perhaps("string"), "code": number, "share": number, "bytes": picture,
             "neighbours": list(&object(
@@ -177,7 +213,8 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
         "Model": object(json!({
             "schema": schema("atomlearn.serve-model/1"),
             "version": text, "name": text, "method": text, "title": text, "paper": perhaps("string"), "prep": text,
-            "params": {"type": "object"}, "n_features": {"const": features}, "classes": {"const": classes},
+            "params": {"type": "object"}, "n_features": {"const": features},
+            "columns": {"type": ["array", "null"], "items": text}, "classes": {"const": classes},
             "rules": list(&text), "rule": text, "atoms": perhaps("integer"), "image": perhaps("object"),
             "range": {"type": ["array", "null"], "items": number}, "trained_on": {}, "time": perhaps("string"),
             "examples": perhaps("object"),

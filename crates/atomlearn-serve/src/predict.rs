@@ -15,6 +15,8 @@ struct Prediction<'a> {
     labels: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<Vec<Vec<f64>>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -24,8 +26,8 @@ struct About<'a> {
     rule: &'a str,
 }
 
-/// Labels and, if wanted, scores.
-pub fn reply(subject: &Subject, scores: &Mat<f64>, with_scores: bool) -> Result<Reply, Refusal> {
+/// Labels and, if wanted, scores; `notes` say what was noticed about the samples.
+pub fn reply(subject: &Subject, scores: &Mat<f64>, with_scores: bool, notes: &[String]) -> Result<Reply, Refusal> {
     let columns = || scores.col_iter().map(|column| column.iter().copied().collect()).collect();
     reply::json(&Prediction {
         schema: "atomlearn.predict/1",
@@ -33,5 +35,6 @@ pub fn reply(subject: &Subject, scores: &Mat<f64>, with_scores: bool) -> Result<
         classes: subject.model.classes(),
         labels: best_class(scores.as_ref()).into_iter().map(|c| subject.class(c)).collect(),
         scores: with_scores.then(columns),
+        notes,
     })
 }

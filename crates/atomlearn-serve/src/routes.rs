@@ -10,7 +10,7 @@ use crate::metrics::Metrics;
 use crate::reply::{self, Refusal, Reply};
 use crate::request_log::{Entry, RequestLog};
 use crate::route::Route;
-use crate::rows::{Expected, Form};
+use crate::rows::{Expected, Form, Samples};
 use crate::subject::Subject;
 use crate::task::Task;
 use crate::{openapi, predict};
@@ -160,15 +160,19 @@ impl App {
         // A small file can be a large image; decoding may block.
         let size = if form == Form::Image { usize::MAX } else { size };
         // The body's share of the memory stays taken until the answer is made.
-        let (x, _share) = off_thread(size, move || Ok((form.parse(&held.bytes, expected, &subject)?, held))).await?;
-        sent.samples = Some(x.ncols());
+        let (samples, _share) =
+            off_thread(size, move || Ok((form.parse(&held.bytes, expected, &subject)?, held))).await?;
+        sent.samples = Some(samples.x.ncols());
         let subject = self.subject.clone();
         match task {
-            Task::Explain { row } => off_thread(usize::MAX, move || reply::json(&explain(&subject, &x, row)?)).await,
+            Task::Explain { row } => {
+                off_thread(usize::MAX, move || reply::json(&explain(&subject, &samples, row)?)).await
+            }
             Task::Predict { scores: with_scores } => {
+                let Samples { x, notes } = samples;
                 let scores = self.batches.scores(x).await?;
                 let size = 8 * scores.nrows() * scores.ncols();
-                off_thread(size, move || predict::reply(&subject, &scores, with_scores)).await
+                off_thread(size, move || predict::reply(&subject, &scores, with_scores, &notes)).await
             }
         }
     }

@@ -1,25 +1,40 @@
-//! Samples out of a body: JSON rows, `.npy` or an image.
+//! Samples out of a body: JSON, a table, `.npy` or an image.
 
+use crate::json_rows;
 use crate::reply::Refusal;
 use crate::subject::Subject;
-use atomlearn::{Error, Mat, io};
+use atomlearn::io::{self, ReadOptions};
+use atomlearn::{Error, Mat};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use std::fmt;
 
-const FORMS: &str =
-    "send JSON rows such as [[1, 2], [3, 4]] as application/json, or a NumPy array as application/x-npy";
+/// What can be sent, for messages.
+pub const FORMS: &str = "send JSON rows such as [[1, 2], [3, 4]] or objects such as {\"a\": 1, \"b\": 2} as application/json, a table \
+                         as text/csv, or a NumPy array as application/x-npy";
 
 /// How the samples of a body are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Rows in JSON.
+    /// Rows or objects in JSON.
     Json,
+    /// A table of text.
+    Csv {
+        /// Whether its first row names the columns, if the client says so.
+        header: Option<bool>,
+    },
     /// The bytes of a `.npy` file.
     Npy,
     /// The bytes of an image file, for models that were trained on images.
     Image,
+}
+
+/// What a body holds.
+#[derive(Debug)]
+pub struct Samples {
+    /// features x samples.
+    pub x: Mat<f64>,
+    /// What to tell the client about them.
+    pub notes: Vec<String>,
 }
 
 /// What samples must be like.
@@ -38,6 +53,7 @@ impl Form {
         let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match essence.as_str() {
             "application/json" => Ok(Form::Json),
+            "text/csv" => Ok(Form::Csv { header: header(text) }),
             "application/x-npy" | "application/npy" | "application/octet-stream" => Ok(Form::Npy),
             image if image.starts_with("image/") => Ok(Form::Image),
             "" => {
@@ -51,12 +67,14 @@ impl Form {
     }
 
     /// The samples, one per column; at least one, each of the right length, all values finite.
-    pub fn parse(self, bytes: &[u8], expected: Expected, subject: &Subject) -> Result<Mat<f64>, Refusal> {
-        let x = match self {
-            Form::Json => parse_json(bytes, expected)?,
-            Form::Npy => io::read_npy("the body", bytes).map_err(|e| Refusal::bad(e.to_string()))?,
+    pub fn parse(self, bytes: &[u8], expected: Expected, subject: &Subject) -> Result<Samples, Refusal> {
+        let plain = |x| Samples { x, notes: Vec::new() };
+        let Samples { x, notes } = match self {
+            Form::Json => json_rows::parse(bytes, expected, &subject.table)?,
+            Form::Csv { header } => parse_csv(bytes, header, expected, subject)?,
+            Form::Npy => plain(io::read_npy("the body", bytes).map_err(|e| Refusal::bad(e.to_string()))?),
             Form::Image => match subject.sample(bytes).map_err(|e| Refusal::bad(e.to_string()))? {
-                Some(x) => x,
+                Some(x) => plain(x),
                 None => {
                     let message = format!("the model was not trained on images; {FORMS}");
                     return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
@@ -80,147 +98,38 @@ impl Form {
                 "sample {j}, feature {i} (counted from 0) is {value}: remove or impute such values first"
             )));
         }
-        Ok(x)
+        Ok(Samples { x, notes })
     }
 }
 
-fn too_many(most: usize) -> Refusal {
+/// What the parameter `header` of `text/csv` says: `present` or `absent`.
+fn header(content_type: &str) -> Option<bool> {
+    let mut parameters = content_type.split(';').skip(1).filter_map(|part| part.split_once('='));
+    let (_, value) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("header"))?;
+    match value.trim().trim_matches('"').to_ascii_lowercase().as_str() {
+        "present" => Some(true),
+        "absent" => Some(false),
+        _ => None,
+    }
+}
+
+/// The refusal of more than `most` samples.
+pub fn too_many(most: usize) -> Refusal {
     let message = format!("more than {most} samples; send them in several requests (--max-samples sets the limit)");
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
-fn parse_json(bytes: &[u8], expected: Expected) -> Result<Mat<f64>, Refusal> {
-    let mut table = Table { expected, values: Vec::new(), rows: 0, loose: 0, full: false };
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let read = Outer(&mut table).deserialize(&mut reader).and_then(|()| reader.end());
-    if table.full {
-        return Err(too_many(expected.samples));
-    }
-    read.map_err(|e| Refusal::bad(format!("the JSON cannot be used: {e}; {FORMS}")))?;
-    if table.loose > 0 {
-        table.end_row(table.loose).map_err(Refusal::bad)?;
-    }
-    if table.rows == 0 {
-        return Err(Refusal::bad(format!("the body holds no samples; {FORMS}")));
-    }
-    let features = expected.features;
-    Ok(Mat::from_fn(features, table.rows, |i, j| table.values[j * features + i]))
-}
-
-/// Numbers as they are read, row after row. Nothing is kept beyond what the model can take.
-struct Table {
-    expected: Expected,
-    values: Vec<f64>,
-    rows: usize,
-    /// Numbers that stand outside rows: the values of a lone sample.
-    loose: usize,
-    full: bool,
-}
-
-impl Table {
-    fn push(&mut self, value: f64, place: usize) -> Result<(), String> {
-        if place == self.expected.features {
-            return Err(format!(
-                "row {} (counted from 0) has more than {place} numbers, the model takes {place}",
-                self.rows
-            ));
-        }
-        self.values.push(value);
-        Ok(())
-    }
-
-    fn end_row(&mut self, length: usize) -> Result<(), String> {
-        if length != self.expected.features {
-            let takes = self.expected.features;
-            return Err(format!("row {} (counted from 0) has {length} numbers, the model takes {takes}", self.rows));
-        }
-        self.rows += 1;
-        self.full = self.rows > self.expected.samples;
-        if self.full { Err("too many rows".into()) } else { Ok(()) }
-    }
-}
-
-/// `[[...], ...]`, `[...]` or `{"rows": ...}`.
-struct Outer<'a>(&'a mut Table);
-
-impl<'de> DeserializeSeed<'de> for Outer<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Outer<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("rows of numbers")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Item(self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(name) = fields.next_key::<String>()? {
-            if name != "rows" {
-                let name: String = name.chars().take(40).collect();
-                return Err(A::Error::custom(format!("unknown field `{name}`; the only one is `rows`")));
-            }
-            fields.next_value_seed(Outer(self.0))?;
-        }
-        Ok(())
-    }
-}
-
-/// A row, or a number of the only row.
-struct Item<'a>(&'a mut Table);
-
-impl<'de> DeserializeSeed<'de> for Item<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Item<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a row of numbers")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<(), A::Error> {
-        if self.0.loose > 0 {
-            return Err(A::Error::custom("numbers and rows are mixed"));
-        }
-        let mut length = 0;
-        while let Some(value) = numbers.next_element::<f64>()? {
-            self.0.push(value, length).map_err(A::Error::custom)?;
-            length += 1;
-        }
-        self.0.end_row(length).map_err(A::Error::custom)
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
-        if self.0.rows > 0 {
-            return Err(E::custom("numbers and rows are mixed"));
-        }
-        self.0.push(value, self.0.loose).map_err(E::custom)?;
-        self.0.loose += 1;
-        Ok(())
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
-        self.visit_f64(value as f64)
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
-        self.visit_f64(value as f64)
-    }
+fn parse_csv(bytes: &[u8], header: Option<bool>, expected: Expected, subject: &Subject) -> Result<Samples, Refusal> {
+    let options =
+        ReadOptions { y: Some("none".into()), header, schema: Some(subject.table.clone()), ..ReadOptions::default() };
+    let data = io::read_csv("the body", bytes, &options, expected.samples);
+    let data = data.map_err(|e| Refusal::bad(e.to_string()))?.ok_or_else(|| too_many(expected.samples))?;
+    // What the command line says with a flag is said with the content type here.
+    let told = |note: io::Note| {
+        let text = note.text.replace("say --header no", "send it as `text/csv; header=absent`");
+        text.replace("say --header yes", "send it as `text/csv; header=present`")
+    };
+    Ok(Samples { x: data.x, notes: data.notes.into_iter().map(told).collect() })
 }
 
 impl From<Error> for Refusal {

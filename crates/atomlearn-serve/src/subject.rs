@@ -1,7 +1,7 @@
 //! The model that is served, with what the page needs to show it.
 
 use atomlearn::io::pictures::Picture;
-use atomlearn::io::{self, ImageShape};
+use atomlearn::io::{self, ImageShape, TableSchema};
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
 use atomlearn::{Classifier, Mat, MatRef, Model, export};
@@ -11,6 +11,7 @@ use atomlearn_lab::inside::{self, Graph};
 use atomlearn_lab::{provenance, splits};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Digits that the page offers to try: this many of each.
 const EXAMPLES_PER_CLASS: usize = 3;
@@ -31,6 +32,8 @@ pub struct Subject {
     pub atom_classes: Option<Vec<usize>>,
     /// The map that images take, for models that were trained on images.
     pub images: Option<FeatureMap>,
+    /// How tables and objects become samples; without a header if the model has no names for its features.
+    pub table: Arc<TableSchema>,
     facts: Value,
 }
 
@@ -44,8 +47,9 @@ impl Subject {
         let shape = shape.or_else(|| recorded_shape(&model)).or(eight).filter(fits);
         let graph = inside::atom_graph(model.classifier(), model.params());
         let atom_classes = inside::classes_of_atoms(model.classifier());
-        let mut subject =
-            Subject { model, name: name.into(), shape, graph, atom_classes, images: None, facts: Value::Null };
+        let table = Arc::new(model.table().unwrap_or_else(|| TableSchema::of_places(model.prep().n_features())));
+        let (name, images, facts) = (name.into(), None, Value::Null);
+        let mut subject = Subject { model, name, shape, graph, atom_classes, images, table, facts };
         subject.facts = subject.describe(digits.then(|| examples(unseen)));
         subject
     }
@@ -102,7 +106,8 @@ impl Subject {
             "schema": "atomlearn.serve-model/1", "version": env!("CARGO_PKG_VERSION"), "name": self.name,
             "method": model.method().key, "title": model.method().title, "paper": model.method().paper,
             "prep": model.prep().spec().to_string(), "params": model.params(),
-            "n_features": model.prep().n_features(), "classes": model.classes(),
+            "n_features": model.prep().n_features(),
+            "columns": self.table.header.then(|| self.table.column_names()), "classes": model.classes(),
             "rules": classifier.rules(), "rule": classifier.rule(), "atoms": atoms,
             "image": self.shape.map(|s| {
                 json!({"rows": s.rows, "cols": s.cols, "order": if s.column_major { "columns" } else { "rows" }})

@@ -3,8 +3,9 @@
 
 mod common;
 
-use atomlearn_serve::{Config, RequestLog};
-use common::{Answer, Running, blobs, config, request};
+use atomlearn::io::{ColumnKind, Fill, TableSchema};
+use atomlearn_serve::{Config, RequestLog, Subject};
+use common::{Answer, Running, blobs, blobs_model, config, request};
 use serde_json::{Value, json};
 use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
@@ -153,6 +154,56 @@ fn the_document_describes_every_route_and_the_answers_fit_it() {
         is_described(&document, "post", "/predict", &server.send("POST", "/predict", &[("Content-Type", "a/b")], b""));
         is_described(&document, "get", "/model", &server.send("GET", "/model", &[("Host", "evil.example")], b""));
     }
+}
+
+#[test]
+fn the_document_describes_samples_with_names() {
+    let mut model = blobs_model("crc", "unit");
+    let mut table = TableSchema::of_numbers(["a", "b", "c", "d", "e"].map(String::from));
+    table.features[3].fill = Some(Fill::Number(0.5));
+    table.features[4].kind = ColumnKind::Category { levels: vec!["no".into(), "yes".into()] };
+    model.schema = Some(table);
+    let server = Running::start(Subject::new(model, "names", None, None), Config { max_samples: 2, ..config() });
+    let document = server.get("/openapi.json").json();
+    is_described(&document, "get", "/model", &server.get("/model"));
+    let sample = json!({"e": "yes", "d": null, "c": 3, "b": "2", "a": 1, "more": [1]});
+    let without = |name: &str| {
+        let mut sample = sample.clone();
+        sample.as_object_mut().unwrap().remove(name);
+        sample
+    };
+    let with = |name: &str, value: Value| {
+        let mut sample = sample.clone();
+        sample[name] = value;
+        sample
+    };
+    let schema = &document["components"]["schemas"]["Samples"];
+    for (good, body) in [
+        (true, sample.clone()),
+        (true, json!([sample, without("more")])),
+        (true, json!({"rows": [sample]})),
+        (true, json!({"rows": sample})),
+        (true, json!([[1, 2, 3, 4, 0, 1]])),
+        (true, with("e", json!(true))),
+        (false, without("a")),
+        (false, json!([sample, without("e")])),
+        (false, with("a", json!(null))),
+        (false, with("a", json!(true))),
+        (false, with("d", json!([1]))),
+        (false, json!([sample, sample, sample])),
+        (false, json!({"rows": [sample], "x": 1})),
+    ] {
+        assert_eq!(fits(&document, schema, &body), good, "{body}");
+        for path in ["/predict", "/explain"] {
+            let answer = server.post_json(path, &body.to_string());
+            assert_eq!(answer.status == 200, good, "{path} {body}: {}", answer.text());
+            is_described(&document, "post", path, &answer);
+        }
+    }
+    let csv = server.send("POST", "/predict", &[("Content-Type", "text/csv")], b"e,d,c,b,a\nmaybe,1,2,3,4\n");
+    is_described(&document, "post", "/predict", &csv);
+    assert_eq!(csv.json()["notes"].as_array().unwrap().len(), 1, "{}", csv.text());
+    assert!(document["paths"]["/predict"]["post"]["requestBody"]["content"]["text/csv"].is_object());
 }
 
 #[test]

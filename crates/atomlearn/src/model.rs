@@ -98,6 +98,18 @@ impl Model {
         Ok(self.prep.apply(x))
     }
 
+    /// How a table becomes raw samples, if that is known: from the table the model was trained on, or from the names of the
+    /// columns of numbers that Python had.
+    pub fn table(&self) -> Option<TableSchema> {
+        if self.schema.is_some() {
+            return self.schema.clone();
+        }
+        let names = self.info.get("python")?.get("feature_names")?.as_array()?;
+        let names: Option<Vec<String>> = names.iter().map(|name| Some(name.as_str()?.trim().to_string())).collect();
+        let schema = TableSchema::of_numbers(names?);
+        (schema.n_features() == self.prep.n_features() && schema.check().is_ok()).then_some(schema)
+    }
+
     /// Scores of raw samples, classes x samples, larger = more likely.
     pub fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let blocks = self.in_blocks(x, |block| vec![self.classifier.score_block(block)])?;

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 Path = Union[str, PathLike[str]]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Cells = Union[NDArray[np.float64], list[Optional[str]]]
 Csr = tuple[Matrix, Indices, Indices]
 
 __version__: str
@@ -32,6 +33,11 @@ class Model:
     def prep(self) -> str: ...
     @property
     def n_features(self) -> int: ...
+    @property
+    def columns(self) -> Optional[list[str]]: ...
+    @property
+    def feature_names(self) -> Optional[list[str]]: ...
+    def encode(self, names: list[str], column: Callable[[int], Cells]) -> tuple[Matrix, list[str]]: ...
     @property
     def classes(self) -> list[str]: ...
     @property

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _atomlearn, _calibration, _labels, _threads
+from . import _atomlearn, _calibration, _labels, _tables, _threads
 from ._explain import Explanation, atoms_of, explain
 from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
 
@@ -146,6 +146,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
 
     def _samples(self, X) -> np.ndarray:
         check_is_fitted(self)
+        encoded = _tables.encoded(self.model_, X)
+        if encoded is not None:
+            return encoded
         # The core refuses what is not finite, and says where it is.
         return _aligned(validate_data(self, X, dtype=np.float64, order="C", ensure_all_finite=False, reset=False))
 
@@ -295,6 +298,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self.n_features_in_ = model.n_features
         if "feature_names" in notes:
             self.feature_names_in_ = np.array(notes["feature_names"], dtype=object)
+        elif model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
         history = [Step(iter=info["n_iter"], objective=info.get("objective"))] if "n_iter" in info else []
         self._take({**state, **self._fitted_extras(model)}, history)
 

@@ -8,6 +8,7 @@ from ._experiments import Comparison, compare, report
 from ._explain import AtomUse, Explanation
 from ._files import load, read
 from ._progress import ProgressBar, Step
+from ._tables import TableWarning
 
 __all__ = [
     *_estimators.__all__,
@@ -17,6 +18,7 @@ __all__ = [
     "FitWarning",
     "ProgressBar",
     "Step",
+    "TableWarning",
     "__version__",
     "compare",
     "kit",

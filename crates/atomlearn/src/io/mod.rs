@@ -201,6 +201,12 @@ pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<
     }
 }
 
+/// A table of plain text that is in memory already and comes from somebody else: nothing is unpacked, and nothing is made of more
+/// than `max_samples` rows (`None`). `name` is what messages call it.
+pub fn read_csv(name: &str, bytes: &[u8], options: &ReadOptions, max_samples: usize) -> Result<Option<RawData>> {
+    table::read_text(Path::new(name), bytes, options, max_samples)
+}
+
 /// The samples of a `.npy` that is in memory already, one per column: a matrix with samples in rows, one sample alone, or a
 /// stack of images. `name` is what messages call it.
 pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {

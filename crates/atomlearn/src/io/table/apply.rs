@@ -1,7 +1,7 @@
 //! A later table to a model: columns are found by their names, and everything else is as it was in training.
 
 use super::roles::{self, is_split_name};
-use super::schema::{Matched, TableSchema, list};
+use super::schema::{Matched, TableSchema};
 use super::{Note, Table, labels, matching};
 use crate::io::{RawData, ReadOptions};
 use crate::{Error, Result};
@@ -18,17 +18,10 @@ pub(super) fn apply(mut table: Table<'_>, schema: &TableSchema, options: &ReadOp
     let mut free: Vec<usize> = matched.others.clone();
     free.retain(|&place| Some(place) != label && Some(place) != is_train);
     let ids = ids(&table, schema, &free, options)?;
-    let known = |place: usize| {
-        let name = &table.columns[place].name;
-        let listed = schema.label.iter().chain(&schema.ids).chain(&schema.left_out);
-        ids == Some(place) || listed.into_iter().any(|column| column.name == *name) || name.is_empty()
-    };
-    let extra: Vec<&str> =
-        free.iter().filter(|&&place| !known(place)).map(|&place| table.columns[place].name.as_str()).collect();
-    if table.header && schema.header && !extra.is_empty() {
-        let columns =
-            if extra.len() == 1 { "column the model does not know is" } else { "columns the model does not know are" };
-        notes.push(Note::note(format!("{} {columns} ignored: {}", extra.len(), list(&extra, 12))));
+    if table.header && schema.header {
+        let others = free.iter().filter(|&&place| ids != Some(place));
+        let names: Vec<&str> = others.map(|&place| table.columns[place].name.as_str()).collect();
+        notes.extend(schema.ignored(&names));
     }
     let labels = match (&options.labels, label) {
         (Some(file), _) => Some(matching(labels::read_file(file)?, file, table.rows)?),

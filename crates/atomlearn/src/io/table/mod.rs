@@ -293,6 +293,22 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
     open(path, bytes, options)?.into_data(options)
 }
 
+/// Columns beyond those of the training table that are read and ignored in tables of strangers.
+const MORE_COLUMNS: usize = 1024;
+
+/// As [`read`], for plain text of at most `max_samples` rows for a model; `None` if it has more.
+pub(super) fn read_text(
+    path: &Path,
+    bytes: &[u8],
+    options: &ReadOptions,
+    max_samples: usize,
+) -> Result<Option<RawData>> {
+    let known = options.schema.as_ref().map_or(0, |schema| schema.columns.max(schema.features.len()));
+    let rows = text::rows_up_to(path, bytes, known.saturating_add(MORE_COLUMNS))?;
+    let table = Table::from_rows(path, rows, options)?;
+    if table.rows > max_samples { Ok(None) } else { table.into_data(options).map(Some) }
+}
+
 /// One entry per column.
 pub(super) fn variables(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Vec<Variable>> {
     let table = open(path, bytes, options)?;

@@ -145,6 +145,11 @@ impl TableSchema {
         }
     }
 
+    /// Of as many columns of numbers without names.
+    pub fn of_places(columns: usize) -> Self {
+        TableSchema { header: false, ..Self::of_numbers((1..=columns).map(|number| number.to_string())) }
+    }
+
     /// Names of the columns that describe the samples.
     pub fn column_names(&self) -> Vec<&str> {
         self.features.iter().map(|feature| feature.name.as_str()).collect()
@@ -215,8 +220,18 @@ impl TableSchema {
         Ok(Matched { places, others: (0..names.len()).filter(|place| !used.contains(place)).collect() })
     }
 
+    /// What to say of columns with these names that are no features, if the training table did not have them either.
+    pub fn ignored(&self, names: &[&str]) -> Option<Note> {
+        let listed = || self.label.iter().chain(&self.ids).chain(&self.left_out);
+        let is_new = |name: &&&str| !name.is_empty() && listed().all(|column| column.name != **name);
+        let extra: Vec<&str> = names.iter().filter(is_new).copied().collect();
+        let columns =
+            if extra.len() == 1 { "column the model does not know is" } else { "columns the model does not know are" };
+        (!extra.is_empty()).then(|| Note::note(format!("{} {columns} ignored: {}", extra.len(), list(&extra, 12))))
+    }
+
     fn missing_text(&self, missing: &[&str], names: &[&str]) -> String {
-        let (s, are) = if missing.len() == 1 { ("", "is") } else { ("s", "are") };
+        let are = if missing.len() == 1 { "is" } else { "are" };
         let near = match missing {
             [one] => match Error::unknown("column", one, names.iter().copied()) {
                 Error::Unknown { nearest: Some(near), .. } => format!("; is it the column `{near}`?"),
@@ -225,7 +240,7 @@ impl TableSchema {
             _ => String::new(),
         };
         format!(
-            "{} of the {} columns the model was trained on {are} missing: {}{near} (column{s} of the table: {})",
+            "{} of the {} columns the model was trained on {are} missing: {}{near} (columns of the table: {})",
             missing.len(),
             self.features.len(),
             list(missing, 100),

@@ -20,8 +20,13 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 /// Reads the cells of a file, the first row among them.
 pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows> {
     let unpacked = if bytes.starts_with(GZIP) { Cow::Owned(unpack(path, bytes)?) } else { Cow::Borrowed(bytes) };
+    rows_up_to(path, &unpacked, usize::MAX)
+}
+
+/// As [`rows`], for text that is not packed and has no more columns than these: every column takes memory of its own.
+pub(super) fn rows_up_to(path: &Path, bytes: &[u8], max_columns: usize) -> Result<Rows> {
     let mut notes = Vec::new();
-    let text = decode(path, &unpacked, &mut notes)?;
+    let text = decode(path, bytes, &mut notes)?;
     let separator = separator(path, &text);
     let text = if separator == b' ' { Cow::Owned(tabs_for_blanks(&text)) } else { text };
     let delimiter = if separator == b' ' { b'\t' } else { separator };
@@ -41,6 +46,10 @@ pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows> {
     let mut record = StringRecord::new();
     while next(&mut reader, &mut record, path)? {
         let line = record.position().map_or(0, csv::Position::line);
+        if record.len() > max_columns {
+            let why = format!("line {line} has {} cells; at most {max_columns} are read", record.len());
+            return Err(Error::format(path, why));
+        }
         if rows.lines.len() == 1 && record.len() == rows.columns.len() + 1 {
             rows = rows_with_unnamed_first(path, rows)?;
         }
