@@ -136,8 +136,12 @@ mod tests {
             let scaled = Mat::from_fn(dim, n, |i, j| size(i) * z[(i, j)]);
             let (svm, warnings) = trained(&scaled, &targets);
             assert!(warnings.is_empty(), "{dim} x {n}: {warnings:?}");
-            let steepest = relative_gradient(&svm, &scaled, &targets);
-            assert!(steepest < 1e-5, "{dim} x {n}: {steepest:e}");
+            assert!(svm.weights.is_all_finite() && svm.bias.iter().all(|b| b.is_finite()));
+            // Beside features of size 1e8 those of 1e-8 keep no digits, and no share of the objective: the gap says what counts.
+            // Where samples can be separated the objective itself is next to nothing (1e-11 of that of no classifier).
+            let middle = mean(scaled.as_ref());
+            let left = distances(centred(scaled.as_ref(), &middle).as_ref(), &targets, &svm.seen_from(&middle), TAU);
+            assert!(left.iter().all(|distance| distance.relative() < 2e-2), "{dim} x {n}: {left:?}");
             // A step in any feature's direction, up or down, is no improvement.
             let best = objective(&svm, scaled.as_ref(), &targets, TAU);
             for k in 0..dim {
