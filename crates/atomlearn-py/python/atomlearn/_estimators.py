@@ -10,6 +10,7 @@ from ._base import CodingClassifier, DictionaryClassifier
 from ._progress import Callback
 
 __all__ = [
+    "AutoClassifier",
     "LCDLSVClassifier",
     "SVGDLClassifier",
     "SRCClassifier",
@@ -28,6 +29,81 @@ __all__ = [
     "LDAClassifier",
     "KNNClassifier",
 ]
+
+
+class AutoClassifier(DictionaryClassifier):
+    """Self-tuning fusion of three readings of one code (auto).
+
+    Method `auto` of the registry. this project; the code is that of Zhang, Yang, Feng: Sparse representation or
+    collaborative representation. ICCV 2011.
+
+    Parameters
+    ----------
+    views : {"both", "unit", "standard", "given"} or None, default=None
+        How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given;
+        None is both, or given if preprocessing is asked for.
+    max_readings : int, default=6
+        Maximum number of readings that are fused. A whole number >= 1.
+    prep : str, default="none"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
+        one), or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "auto": ("views", "max_readings"),
+    }
+
+    def __init__(
+        self,
+        *,
+        views: Literal["both", "unit", "standard", "given"] | None = None,
+        max_readings: int = 6,
+        prep: str = "none",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.views = views
+        self.max_readings = max_readings
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
 
 
 class LCDLSVClassifier(CodingClassifier):
@@ -1788,6 +1864,7 @@ class KNNClassifier(DictionaryClassifier):
 
 # The class of every method.
 ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
+    "auto": AutoClassifier,
     "lcdl-sv": LCDLSVClassifier,
     "svgdl": SVGDLClassifier,
     "src": SRCClassifier,

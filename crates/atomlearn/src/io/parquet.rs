@@ -100,6 +100,7 @@ impl<'a> Table<'a> {
     fn column(&self, index: usize) -> Result<Cells> {
         let description = &self.columns[index];
         let (mut numbers, mut texts, mut wide) = (Vec::new(), Vec::new(), Vec::new());
+        let mut singles = Vec::new();
         let mut budget = limits::TextBudget::new(self.path, &description.name, self.bytes.len());
         let mut too_much = None;
         for group in 0..self.reader.num_row_groups() {
@@ -120,7 +121,7 @@ impl<'a> Table<'a> {
                 ColumnReader::BoolColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, flag),
                 ColumnReader::Int32ColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, short),
                 ColumnReader::Int64ColumnReader(reader) => gather(reader, rows, &mut wide, None, long),
-                ColumnReader::FloatColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| f64::from(v)),
+                ColumnReader::FloatColumnReader(reader) => gather(reader, rows, &mut singles, f32::NAN, |&v| v),
                 ColumnReader::DoubleColumnReader(reader) => gather(reader, rows, numbers, f64::NAN, |&v| v),
                 ColumnReader::ByteArrayColumnReader(reader) => gather(reader, rows, &mut texts, None, word),
                 _ => Err(ParquetError::General("a column of another type than declared".into())),
@@ -130,7 +131,7 @@ impl<'a> Table<'a> {
                 return Err(error);
             }
         }
-        let found = numbers.len().max(texts.len()).max(wide.len());
+        let found = numbers.len().max(texts.len()).max(wide.len()).max(singles.len());
         if found != self.rows {
             let why =
                 format!("column `{}` has {found} values for {} rows; the file is damaged", description.name, self.rows);
@@ -145,7 +146,11 @@ impl<'a> Table<'a> {
                 false => Cells::Integers(wide),
             });
         }
-        Ok(if texts.is_empty() { Cells::Numbers(numbers) } else { Cells::Words(texts) })
+        Ok(match (singles.is_empty(), texts.is_empty()) {
+            (false, _) => Cells::Singles(singles),
+            (true, false) => Cells::Words(texts),
+            (true, true) => Cells::Numbers(numbers),
+        })
     }
 
     /// The reader of a column in a row group, its pages checked.

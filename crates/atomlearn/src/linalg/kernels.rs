@@ -49,7 +49,7 @@ pub(crate) fn exp(x: f64) -> f64 {
     /// Added and subtracted again, this rounds to a whole number, which stands in the last bits in between.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     /// `ln 2` in two parts, the first of which has zeros at its end: its product with a small whole number is exact.
-    const LN2: [f64; 2] = [6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10];
+    const LN2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     /// Taylor's series from its 13th power down: `|r| <= ln 2 / 2`, so that the first term left out is below 1e-17.
     const TAYLOR: [f64; 14] = [
         1.0 / 6_227_020_800.0,
@@ -67,6 +67,8 @@ pub(crate) fn exp(x: f64) -> f64 {
         1.0,
         1.0,
     ];
+    // Not `clamp`: NaN becomes the lower end, as said above, and what follows stays finite.
+    #[allow(clippy::manual_clamp)]
     let x = x.max(-708.0).min(709.0);
     let shifted = x * std::f64::consts::LOG2_E + ROUND;
     let power = shifted - ROUND;

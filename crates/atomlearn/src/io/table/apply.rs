@@ -69,7 +69,7 @@ fn matched(table: &Table<'_>, schema: &TableSchema, notes: &mut Vec<Note>) -> Re
             "the table has no header, so its columns are taken in the order of the training table".to_string(),
         ));
     } else if table.header {
-        notes.push(Note::note(
+        notes.push(Note::plain(
             "the model was trained without a header, so names are ignored and columns go by their order",
         ));
     }

@@ -59,6 +59,8 @@ pub(crate) enum Cells {
     Text(Texts),
     /// Numbers, missing ones as NaN.
     Numbers(Vec<f64>),
+    /// Numbers of single precision, which as labels have fewer digits.
+    Singles(Vec<f32>),
     /// Whole numbers of which some have more digits than `f64` holds.
     Integers(Vec<Option<i128>>),
     /// Text from a file that knows types, so that nothing in it is a number or a mark for missing but `None`.
@@ -101,6 +103,10 @@ impl Column {
             Cells::Text(texts) => look_at(texts, decimal_comma),
             Cells::Numbers(values) if values.iter().all(|v| v.is_nan()) => (Look::Empty, Vec::new()),
             Cells::Numbers(_) => (Look::Number, Vec::new()),
+            Cells::Singles(values) => {
+                let look = if values.iter().all(|v| v.is_nan()) { Look::Empty } else { Look::Number };
+                (look, values.iter().map(|&v| f64::from(v)).collect())
+            }
             Cells::Integers(values) => {
                 (Look::Number, values.iter().map(|v| v.map_or(f64::NAN, |v| v as f64)).collect())
             }
@@ -121,7 +127,7 @@ impl Column {
 
     pub(super) fn cell(&self, row: usize) -> Cell<'_> {
         match &self.cells {
-            Cells::Numbers(_) | Cells::Integers(_) => number_cell(self.numbers()[row]),
+            Cells::Numbers(_) | Cells::Singles(_) | Cells::Integers(_) => number_cell(self.numbers()[row]),
             Cells::Text(_) if self.numbers.is_empty() => self.written(row),
             Cells::Text(_) => number_cell(self.numbers[row]),
             Cells::Words(words) => words[row].as_deref().map_or(Cell::Missing, Cell::Text),
@@ -145,6 +151,7 @@ impl Column {
         match &self.cells {
             Cells::Text(texts) => texts.get(row).to_string(),
             Cells::Numbers(values) => number_text(values[row]),
+            Cells::Singles(values) => number_text(f64::from(values[row])),
             Cells::Integers(values) => values[row].map_or_else(String::new, |v| v.to_string()),
             Cells::Words(words) => words[row].clone().unwrap_or_default(),
             Cells::Unusable(_) => String::new(),
@@ -155,6 +162,7 @@ impl Column {
         match &self.cells {
             Cells::Text(texts) => texts.len(),
             Cells::Numbers(values) => values.len(),
+            Cells::Singles(values) => values.len(),
             Cells::Integers(values) => values.len(),
             Cells::Words(words) => words.len(),
             Cells::Unusable(_) => 0,

@@ -82,7 +82,7 @@ pub(super) fn fit(
 fn decisions(schema: &TableSchema) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(label) = &schema.label {
-        notes.push(Note::note(format!("labels: column `{}` ({})", label.name, label.why)));
+        notes.push(Note::plain(format!("labels: column `{}` ({})", label.name, label.why)));
     }
     let columns: Vec<String> = schema
         .ids
@@ -94,7 +94,7 @@ fn decisions(schema: &TableSchema) -> Vec<Note> {
         })
         .collect();
     if !columns.is_empty() {
-        notes.push(Note::note(format!("not features: {}", columns.join(", "))));
+        notes.push(Note::plain(format!("not features: {}", columns.join(", "))));
     }
     let also: Vec<&str> = schema.column_names().into_iter().filter(|name| is_label_name(name)).collect();
     if schema.header && !also.is_empty() {
@@ -102,7 +102,7 @@ fn decisions(schema: &TableSchema) -> Vec<Note> {
             "taken as features, though their names could mean labels (--drop leaves them out): {}",
             list(&also, 12)
         );
-        notes.push(Note::note(text));
+        notes.push(Note::plain(text));
     }
     let categories: Vec<&str> = schema
         .features
@@ -113,7 +113,7 @@ fn decisions(schema: &TableSchema) -> Vec<Note> {
     if !categories.is_empty() {
         let columns = if categories.len() == 1 { "column" } else { "columns" };
         let text = format!("{columns} of text, taken as categories (one feature per value): {}", list(&categories, 12));
-        notes.push(Note::note(text));
+        notes.push(Note::plain(text));
     }
     notes
 }
@@ -175,7 +175,7 @@ fn fill(column: &Column, impute: Impute, is_train: Option<&[bool]>) -> Option<Fi
                 *counts.entry(text).or_insert(0) += 1;
             }
         }
-        let most = counts.iter().map(|(_, n)| *n).max()?;
+        let most = counts.values().copied().max()?;
         return counts.iter().find(|(_, n)| **n == most).map(|(text, _)| Fill::Level(text.to_string()));
     }
     let mut values: Vec<f64> = rows.map(|row| column.numbers()[row]).filter(|v| v.is_finite()).collect();
@@ -228,7 +228,7 @@ fn missing(table: &Table<'_>, features: &[FeatureColumn], options: &ReadOptions,
                 Impute::Mean => "the mean",
                 Impute::MostFrequent => "the most frequent value",
             };
-            notes.push(Note::note(format!("{what} {are} filled by {how} of the column")));
+            notes.push(Note::plain(format!("{what} {are} filled by {how} of the column")));
             Ok(())
         }
         None if options.lenient => {

@@ -37,7 +37,7 @@ pub struct Note {
 
 impl Note {
     /// A remark.
-    pub fn note(text: impl Into<String>) -> Self {
+    pub fn plain(text: impl Into<String>) -> Self {
         Note { warning: false, text: text.into() }
     }
 
@@ -120,7 +120,7 @@ impl<'p> Table<'p> {
             notes.push(Note::warning(text));
         }
         if detected && !usual && options.decimal_comma.is_none() {
-            notes.push(Note::note("the comma is taken as the decimal sign; if it is not, say --decimal ."));
+            notes.push(Note::plain("the comma is taken as the decimal sign; if it is not, say --decimal ."));
         }
         let mut lines = rows.lines;
         if header {
@@ -159,6 +159,7 @@ impl<'p> Table<'p> {
         match &self.columns[place].cells {
             Cells::Text(texts) => labels::from_text(self.path, texts.iter()),
             Cells::Numbers(values) => every(&|row| array::number_label(values[row]), true),
+            Cells::Singles(values) => every(&|row| array::single_label(values[row]), true),
             Cells::Integers(values) => every(&|row| values[row].map(|value| value.to_string()), true),
             Cells::Words(words) => every(&|row| words[row].clone().filter(|word| !word.is_empty()), false),
             Cells::Unusable(kind) => {

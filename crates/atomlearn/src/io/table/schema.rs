@@ -227,7 +227,7 @@ impl TableSchema {
         let extra: Vec<&str> = names.iter().filter(is_new).copied().collect();
         let columns =
             if extra.len() == 1 { "column the model does not know is" } else { "columns the model does not know are" };
-        (!extra.is_empty()).then(|| Note::note(format!("{} {columns} ignored: {}", extra.len(), list(&extra, 12))))
+        (!extra.is_empty()).then(|| Note::plain(format!("{} {columns} ignored: {}", extra.len(), list(&extra, 12))))
     }
 
     fn missing_text(&self, missing: &[&str], names: &[&str]) -> String {

@@ -121,10 +121,10 @@ fn decode<'a>(path: &Path, bytes: &'a [u8], notes: &mut Vec<Note>) -> Result<Cow
         text.map(Cow::Owned)
             .map_err(|_| Error::format(path, "not UTF-16 text as its first bytes say; save it as UTF-8"))
     };
-    if bytes.starts_with(&[0xff, 0xfe]) && bytes.len() % 2 == 0 {
+    if bytes.starts_with(&[0xff, 0xfe]) && bytes.len().is_multiple_of(2) {
         return wide(u16::from_le_bytes);
     }
-    if bytes.starts_with(&[0xfe, 0xff]) && bytes.len() % 2 == 0 {
+    if bytes.starts_with(&[0xfe, 0xff]) && bytes.len().is_multiple_of(2) {
         return wide(u16::from_be_bytes);
     }
     let error = match std::str::from_utf8(bytes) {
@@ -135,7 +135,7 @@ fn decode<'a>(path: &Path, bytes: &'a [u8], notes: &mut Vec<Note>) -> Result<Cow
     let text: Option<String> = bytes.iter().map(|&byte| windows_1252(byte)).collect();
     let text =
         text.ok_or_else(|| Error::format(path, format!("line {line} is not UTF-8 text; save the table as UTF-8")))?;
-    notes.push(Note::note(format!(
+    notes.push(Note::plain(format!(
         "line {line} is not UTF-8, so the table is read as latin-1 (Windows-1252); save it as UTF-8 if names look wrong"
     )));
     Ok(Cow::Owned(text))

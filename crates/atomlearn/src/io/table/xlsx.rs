@@ -28,7 +28,7 @@ pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows> {
         let first = names.first().ok_or_else(|| Error::format(path, "the workbook has no sheets"))?;
         let mut notes = Vec::new();
         if names.len() > 1 {
-            notes.push(Note::note(format!("the workbook has {} sheets; `{first}`, the first, is read", names.len())));
+            notes.push(Note::plain(format!("the workbook has {} sheets; `{first}`, the first, is read", names.len())));
         }
         let mut reader = book.worksheet_cells_reader(first).map_err(bad)?;
         let mut cells: Vec<(u32, u32, String)> = Vec::new();

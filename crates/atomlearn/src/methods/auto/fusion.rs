@@ -207,14 +207,14 @@ impl Tile {
                     logits[i] += weight * f[i];
                 }
             }
-            for i in 0..TILE {
-                self.tops[i] = self.tops[i].max(logits[i]);
+            for (top, &logit) in self.tops.iter_mut().zip(&*logits) {
+                *top = top.max(logit);
             }
         }
         for logits in &mut self.exponentials {
-            for i in 0..TILE {
-                logits[i] = exp(logits[i] - self.tops[i]);
-                self.sums[i] += logits[i];
+            for ((logit, top), sum) in logits.iter_mut().zip(&self.tops).zip(&mut self.sums) {
+                *logit = exp(*logit - top);
+                *sum += *logit;
             }
         }
     }
@@ -222,10 +222,7 @@ impl Tile {
     #[inline(always)]
     fn moments(&mut self, scores: &[&Mat<f64>], start: usize, len: usize) {
         self.means.iter_mut().chain(&mut self.squares).for_each(|sum| *sum = [0.0; TILE]);
-        let mut shares = [0.0; TILE];
-        for i in 0..TILE {
-            shares[i] = 1.0 / self.sums[i];
-        }
+        let shares = self.sums.map(|sum| 1.0 / sum);
         for (c, exponentials) in self.exponentials.iter().enumerate() {
             let mut pair = 0;
             for (a, f) in scores.iter().enumerate() {
@@ -278,7 +275,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    let (middle, even) = (values.len() / 2, values.len() % 2 == 0);
+    let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if even { 0.5 * (upper + below.iter().copied().fold(f64::NEG_INFINITY, f64::max)) } else { upper }
 }
