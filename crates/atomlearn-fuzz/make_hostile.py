@@ -190,8 +190,14 @@ def parquet(rows, *columns, schema=None):
     for i, (kind, codec, pages) in enumerate(columns):
         body = b"".join(pages)
         meta = thrift(
-            (1, kind), (2, [0]), (3, Text(f"c{i}")), (4, codec), (5, (rows,)), (6, (len(body),)),
-            (7, (len(body),)), (9, (len(file),)),
+            (1, kind),
+            (2, [0]),
+            (3, Text(f"c{i}")),
+            (4, codec),
+            (5, (rows,)),
+            (6, (len(body),)),
+            (7, (len(body),)),
+            (9, (len(file),)),
         )
         chunks.append(thrift((2, (len(file),)), (3, meta)))
         file += body
@@ -234,7 +240,9 @@ def parquet_files():
     yield "delta-outside", parquet(2, numbers, (BYTES, 0, [page(2, 6, bad)]))
     packed = pa.Codec("zstd").compress(bytes(100 << 20), asbytes=True)
     yield "empty-pages", parquet(2, numbers, (BYTES, 6, [page(0, 0, packed, unpacked=100 << 20)] * 4))
-    deep = [thrift((4, ""), (5, 1))] + [thrift((3, 0), (4, ""), (5, 1))] * 20_000 + [thrift((1, DOUBLE), (3, 0), (4, ""))]
+    deep = (
+        [thrift((4, ""), (5, 1))] + [thrift((3, 0), (4, ""), (5, 1))] * 20_000 + [thrift((1, DOUBLE), (3, 0), (4, ""))]
+    )
     yield "schema-depth", parquet(2, numbers, schema=deep)
 
 

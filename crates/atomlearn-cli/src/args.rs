@@ -63,7 +63,7 @@ pub enum Command {
     Methods(methods::Args),
     Inspect(inspect::Args),
     Features(features::Args),
-    Train(train::Args),
+    Train(Box<train::Args>),
     Predict(predict::Args),
     Evaluate(evaluate::Args),
     Compare(compare::Args),

@@ -8,6 +8,9 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
+/// Samples in rows, and their labels.
+type Read<'py> = (Bound<'py, PyArray2<f64>>, Option<Vec<String>>);
+
 /// The samples of a file or of a folder of images, one per row, and their labels as text, if it has any.
 #[pyfunction]
 #[pyo3(signature = (path, x=None, y=None, samples=None, labels=None))]
@@ -18,7 +21,7 @@ pub fn read<'py>(
     y: Option<String>,
     samples: Option<&str>,
     labels: Option<PathBuf>,
-) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Vec<String>>)> {
+) -> PyResult<Read<'py>> {
     let samples = match samples {
         None => None,
         Some("rows") => Some(Samples::Rows),

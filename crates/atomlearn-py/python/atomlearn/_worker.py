@@ -19,7 +19,7 @@ def answer_piece(piece: str, request: bytes) -> bytes:
 
 
 def answer_block(index: int, x: np.ndarray, y: np.ndarray, like: np.dtype, request: bytes) -> bytes:
-    """The answer of a partition that is a block of an array; `like` is the type of its labels as far as the array knows."""
+    """The answer of a partition that is a block of an array; `like` is the type of its labels, if the array knows."""
     classes, targets = np.unique(checked(np.asarray(y), f"partition {index}", like), return_inverse=True)
     names = names_of(classes)
     x = np.require(x, dtype=np.float64, requirements=("C", "A"))

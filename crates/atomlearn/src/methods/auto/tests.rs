@@ -138,7 +138,8 @@ fn the_form_for_many_samples_is_as_good_and_survives_its_parts() {
     let back = restored(&many).unwrap();
     assert!(back.scores(test.x()).unwrap() == many.scores(test.x()).unwrap());
     assert_eq!(back.report(), many.report());
-    let damaged = |edit: &dyn Fn(&str, MatRef<'_, f64>) -> Option<Mat<f64>>| {
+    type Edit<'a> = &'a dyn Fn(&str, MatRef<'_, f64>) -> Option<Mat<f64>>;
+    let damaged = |edit: Edit<'_>| {
         let parts = many.parts().into_iter().filter_map(|(name, part)| Some((name.to_string(), edit(name, part)?)));
         Auto::default().restore(Parts::new(many.classes().to_vec(), parts.collect()))
     };
