@@ -105,7 +105,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let (data, features) = read(args, console)?;
     let (places, part) = training_part(&data);
     let train = data.dataset(&places)?;
-    let scale = scaling::warning(&data, &places, &prep);
+    // A method whose own preprocessing is none makes its own scales.
+    let scales_itself = method.default_prep == "none" && prep.to_string() == "none";
+    let scale = if scales_itself { None } else { scaling::warning(&data, &places, &prep) };
     let start = Instant::now();
 
     // The checkpoint belongs to prepared samples, so the two steps of `Model::train` are taken one by one.

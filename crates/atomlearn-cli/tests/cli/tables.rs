@@ -257,6 +257,8 @@ fn far_scales_and_own_training_data_are_told() {
     assert!(run.code == 0 && run.err.contains("`big` against") && run.err.contains("--prep standard"), "{}", run.err);
     let run = place.run("compare data.csv --methods ridge --train-per-class 4 --repeats 1");
     assert!(run.err.matches("differ in scale").count() == 1, "{}", run.err);
+    let run = place.run("train data.csv --method auto -o auto.model");
+    assert!(run.code == 0 && !run.err.contains("scale"), "auto scales features itself: {}", run.err);
     let run = place.run("train data.csv --method ridge --prep standard,unit -o m.model");
     assert!(!run.err.contains("scale"), "{}", run.err);
     let text = place.ok("evaluate m.model data.csv");
