@@ -25,6 +25,7 @@ use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
+  atomlearn train wine.csv -o wine.model
   atomlearn train faces.mat --method lcdl-sv -o faces.model
   atomlearn train faces.mat --method crc --set kappa=0.01 --prep pca:300,unit -o faces.model
   atomlearn train faces.mat --params best.toml -o faces.model
@@ -42,8 +43,8 @@ Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, ran
 pub struct Args {
     /// Data file (.mat .npz .npy .csv .tsv .txt .xlsx .parquet .libsvm) or folder of images; `-` is CSV from stdin
     data: PathBuf,
-    /// Method; `atomlearn methods` lists them
-    #[arg(long, short, value_name = "KEY", required_unless_present = "params")]
+    /// Method; `atomlearn methods` lists them. Without it `auto`, which needs no parameters
+    #[arg(long, short, value_name = "KEY")]
     method: Option<String>,
     /// Set a parameter; `atomlearn methods KEY` lists them
     #[arg(long, value_name = "NAME=VALUE")]
@@ -80,7 +81,8 @@ pub struct Args {
 /// Trains and saves.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let file = args.params.as_deref().map(params_file::read).transpose()?;
-    let method = settings::method(args.method.as_deref(), file.as_ref())?;
+    let unnamed = file.is_none().then_some("auto");
+    let method = settings::method(args.method.as_deref().or(unnamed), file.as_ref())?;
     let (prep, params) = settings::settle(method, args.prep.as_deref(), &args.set, file)?;
     if args.output == Path::new("-") {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));

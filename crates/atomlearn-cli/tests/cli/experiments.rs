@@ -30,7 +30,6 @@ fn tune_writes_parameters_that_train_sweep_and_compare_take() {
     assert_eq!(compared["results"][0]["params"]["kappa"], json["chosen"]["kappa"]);
 
     place.refuses("train data.csv --params best.toml --method ridge -o x.model", 2, &["the file is for `crc`"]);
-    place.refuses("train data.csv -o x.model", 2, &["--method"]);
     place.refuses("compare data.csv --methods ridge --params best.toml --train-per-class 6", 2, &["not among"]);
     place.write("bad.toml", "method = \"crc\"\n[params]\nkapa = 1\n");
     place.refuses("train data.csv --params bad.toml -o x.model", 3, &["bad.toml", "did you mean `kappa`"]);

@@ -257,8 +257,10 @@ fn far_scales_and_own_training_data_are_told() {
     assert!(run.code == 0 && run.err.contains("`big` against") && run.err.contains("--prep standard"), "{}", run.err);
     let run = place.run("compare data.csv --methods ridge --train-per-class 4 --repeats 1");
     assert!(run.err.matches("differ in scale").count() == 1, "{}", run.err);
-    let run = place.run("train data.csv --method auto -o auto.model");
-    assert!(run.code == 0 && !run.err.contains("scale"), "auto scales features itself: {}", run.err);
+    // Without a method it is `auto`, which scales features itself.
+    let run = place.run("train data.csv -o auto.model");
+    assert!(run.code == 0 && !run.err.contains("scale"), "{}", run.err);
+    assert_eq!(place.json("inspect auto.model --json")["method"], "auto");
     let run = place.run("train data.csv --method ridge --prep standard,unit -o m.model");
     assert!(!run.err.contains("scale"), "{}", run.err);
     let text = place.ok("evaluate m.model data.csv");
