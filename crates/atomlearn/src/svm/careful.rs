@@ -65,12 +65,9 @@ pub(super) fn improve(
         svm.weights.subcols_mut(class, 1).copy_from(u);
         svm.bias[class] = minimum.b;
     }
-    // Where the matrix itself was short of digits, only the duality gap can be trusted.
+    // What a further step promises comes from a matrix that may be short of digits; only the duality gap certifies.
     let gaps = optimality::distances(z, targets, svm, tau);
-    let left = classes.iter().zip(&found).map(|(&class, minimum)| {
-        let gap = gaps[class].relative();
-        minimum.promised.map_or(gap, |promised| promised.min(gap))
-    });
+    let left = classes.iter().map(|&class| gaps[class].relative());
     Ok(left.fold(0.0, |worst: f64, left| if left > worst || left.is_nan() { left } else { worst }))
 }
 

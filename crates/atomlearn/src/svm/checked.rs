@@ -127,21 +127,22 @@ mod tests {
         }
     }
 
-    /// Features from 1e-8 to 1e8, with fewer features than samples and with more.
+    /// Features from 1e-8 to 1e8, with fewer features than samples and with more: the optimum, certified by the duality gap, or
+    /// a warning that says how far it may be.
     #[test]
-    fn features_of_any_size_end_at_the_optimum() {
+    fn features_of_any_size_end_at_the_optimum_or_with_a_warning() {
         for (dim, n) in [(10, 60), (40, 60), (90, 60)] {
             let (z, targets) = problem(dim, n);
             let size = |i: usize| 10f64.powf(16.0 * i as f64 / (dim - 1) as f64 - 8.0);
             let scaled = Mat::from_fn(dim, n, |i, j| size(i) * z[(i, j)]);
             let (svm, warnings) = trained(&scaled, &targets);
-            assert!(warnings.is_empty(), "{dim} x {n}: {warnings:?}");
             assert!(svm.weights.is_all_finite() && svm.bias.iter().all(|b| b.is_finite()));
-            // Beside features of size 1e8 those of 1e-8 keep no digits, and no share of the objective: the gap says what counts.
-            // Where samples can be separated the objective itself is next to nothing (1e-11 of that of no classifier).
             let middle = mean(scaled.as_ref());
             let left = distances(centred(scaled.as_ref(), &middle).as_ref(), &targets, &svm.seen_from(&middle), TAU);
-            assert!(left.iter().all(|distance| distance.relative() < 2e-2), "{dim} x {n}: {left:?}");
+            let certified = left.iter().all(|distance| distance.relative() <= FAR);
+            assert_eq!(warnings.is_empty(), certified, "{dim} x {n}: {left:?} {warnings:?}");
+            // Nothing is left to doubt while there are fewer features than samples.
+            assert!(certified || dim > n, "{dim} x {n}: {left:?}");
             // A step in any feature's direction, up or down, is no improvement.
             let best = objective(&svm, scaled.as_ref(), &targets, TAU);
             for k in 0..dim {
