@@ -1,4 +1,5 @@
-//! The list of dependencies is complete, and no crate of the workspace may hold `unsafe` code.
+//! The list of dependencies is complete, no crate of the workspace may hold `unsafe` code, and the tests that
+//! docs/cases.md names exist.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -41,5 +42,30 @@ fn crates_take_versions_and_lints_from_the_workspace() {
                 assert_eq!(shared, Some(true), "{member}: `{name}` belongs into [workspace.dependencies]");
             }
         }
+    }
+}
+
+/// All text of the Rust and Python sources below a folder.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            sources(&entry, text);
+        } else if entry.extension().is_some_and(|kind| kind == "rs" || kind == "py") {
+            text.push_str(&std::fs::read_to_string(&entry).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_case_that_must_not_come_back_has_its_test() {
+    let mut code = String::new();
+    sources(&root().join("crates"), &mut code);
+    let document = std::fs::read_to_string(root().join("docs/cases.md")).unwrap();
+    let cells = document.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.split('|').nth(3));
+    let names: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(names.len() > 50, "{} tests are named", names.len());
+    for name in names {
+        let defined = code.contains(&format!("fn {name}(")) || code.contains(&format!("def {name}("));
+        assert!(defined, "docs/cases.md names `{name}`, which is no test");
     }
 }

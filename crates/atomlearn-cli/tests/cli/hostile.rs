@@ -170,24 +170,34 @@ fn little_address_space_is_an_error_and_not_the_end() {
     let head = [&b"\x93NUMPY\x01\0"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
     place.write("X.npy", [head, vec![1; 15_728_000]].concat());
     place.write("small.csv", table(2));
-    let mut refused = 0;
+    // Some 2.4 million cells, whose lists grow one by one.
+    place.write(
+        "table.csv",
+        format!("{}class\n", "f,".repeat(60))
+            + &(0..40_000).map(|i| format!("{}{}\n", "1.5,".repeat(60), i % 3)).collect::<String>(),
+    );
+    let mut refused = [0, 0];
     for mebibytes in (100..500).step_by(20) {
         let run = |line: &[&str]| limited(&place, mebibytes << 20, &[&["--threads", "1", "inspect"], line].concat());
         // The program itself may not start in so little.
         if run(&["small.csv"]).code != 0 {
             continue;
         }
-        let run = run(&["X.npy", "--y", "none"]);
-        match run.code {
-            0 => assert!(run.out.contains("15728"), "{}", run.out),
-            1 | 3 => {
-                assert!(run.err.contains("memory") && run.err.contains("X.npy"), "{mebibytes} MiB: {}", run.err);
-                refused += 1;
+        for (refused, (line, shown)) in
+            refused.iter_mut().zip([(&["X.npy", "--y", "none"][..], "15728"), (&["table.csv"], "40000")])
+        {
+            let run = run(line);
+            match run.code {
+                0 => assert!(run.out.contains(shown), "{}", run.out),
+                1 | 3 => {
+                    assert!(run.err.contains("memory") && run.err.contains(line[0]), "{mebibytes} MiB: {}", run.err);
+                    *refused += 1;
+                }
+                code => panic!("{}, {mebibytes} MiB: code {code}: {}", line[0], run.err),
             }
-            code => panic!("{mebibytes} MiB: code {code}: {}", run.err),
         }
     }
-    assert!(refused > 0, "no limit was too small");
+    assert!(refused.iter().all(|&count| count > 0), "no limit was too small: {refused:?}");
 }
 
 #[test]

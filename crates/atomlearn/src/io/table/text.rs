@@ -25,6 +25,7 @@ pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows> {
 
 /// As [`rows`], for text that is not packed and has no more columns than these: every column takes memory of its own.
 pub(super) fn rows_up_to(path: &Path, bytes: &[u8], max_columns: usize) -> Result<Rows> {
+    check_room(path, bytes)?;
     let mut notes = Vec::new();
     let text = decode(path, bytes, &mut notes)?;
     let separator = separator(path, &text);
@@ -60,6 +61,20 @@ pub(super) fn rows_up_to(path: &Path, bytes: &[u8], max_columns: usize) -> Resul
         return Err(Error::format(path, why));
     }
     Ok(rows)
+}
+
+/// Asks the system once for all that the lists of a table will take, and gives it back. They grow cell by cell, where a
+/// refusal would end the program; here it is an error.
+fn check_room(path: &Path, bytes: &[u8]) -> Result<()> {
+    /// Where the cell ends and its number, in lists that double when they grow.
+    const CELL: usize = 2 * (size_of::<u32>() + size_of::<f64>());
+    /// The row's line, its label and the class of that.
+    const ROW: usize = 2 * size_of::<u64>() + 4 * size_of::<String>();
+    let rows = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let cells = rows + bytes.iter().filter(|byte| b",;\t| ".contains(byte)).count();
+    // The text itself is decoded (a byte of latin-1 takes up to three) and then stored by columns.
+    let needed = 5 * bytes.len() + CELL * cells + ROW * rows;
+    limits::with_room::<u8>(path, "the table", needed).map(drop)
 }
 
 /// The line of a quotation mark at the start of a cell that nothing closes: the rest of the file would be one cell.
@@ -104,7 +119,10 @@ fn unpack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     let most = UNPACKED + UNPACKED_TIMES * bytes.len() as u64;
     let mut unpacked = Vec::new();
     let read = MultiGzDecoder::new(bytes).take(most + 1).read_to_end(&mut unpacked);
-    read.map_err(|error| Error::format(path, format!("not a readable gzip file ({error}); copy or pack it again")))?;
+    read.map_err(|error| match error.kind() {
+        std::io::ErrorKind::OutOfMemory => limits::read_error(path, error, most),
+        _ => Error::format(path, format!("not a readable gzip file ({error}); copy or pack it again")),
+    })?;
     if unpacked.len() as u64 > most {
         let why = format!("unpacks to more than {UNPACKED_TIMES} times its size; if that is right, unpack it first");
         return Err(Error::format(path, why));
