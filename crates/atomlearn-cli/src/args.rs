@@ -1,8 +1,8 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
 use crate::commands::{
-    compare, completions, demo, evaluate, export, features, inspect, methods, predict, rank, report, reproduce, serve,
-    sweep, train, tune,
+    cite, compare, completions, demo, evaluate, export, features, inspect, methods, predict, rank, report, reproduce,
+    serve, sweep, train, tune,
 };
 use crate::failure::Failure;
 use atomlearn::io::Impute;
@@ -74,6 +74,7 @@ pub enum Command {
     Report(report::Args),
     Export(export::Args),
     Serve(serve::Args),
+    Cite(cite::Args),
     Completions(completions::Args),
 }
 

@@ -56,6 +56,7 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Command::Export(args) => commands::export::run(&args, console),
         Command::Serve(args) => commands::serve::run(&args, console),
         Command::Report(args) => commands::report::run(&args, console),
+        Command::Cite(args) => commands::cite::run(&args, console),
         Command::Completions(args) => commands::completions::run(&args, console),
     }
 }

@@ -5,9 +5,10 @@ use crate::data::LabData;
 use crate::folds::Folds;
 use crate::inside::{self, Inside, Probe, Progress};
 use crate::lines::Appender;
+use crate::metrics;
 use crate::prepared::{Clock, Prepared};
 use crate::provenance::Provenance;
-use crate::record::{self, Choice, Mistake, Protocol, Record, RuleOutcome};
+use crate::record::{self, Choice, Mistake, PairedTest, Protocol, Record, RuleOutcome};
 use crate::splits::{Split, Splits};
 use crate::tune::{self, Tuning};
 use atomlearn::method::best_class;
@@ -15,6 +16,8 @@ use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Classifier, Error, MatRef, Observer, Step};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
@@ -145,6 +148,7 @@ impl Plan<'_> {
             repeats: self.splits.splits.len(),
             seed: self.splits.seed,
             prep: self.prep_text(),
+            paired_test: PairedTest::default(),
         }
     }
 
@@ -223,6 +227,8 @@ impl Plan<'_> {
             protocol: self.protocol(),
             classes: self.data.classes.clone(),
             truth: split.test.iter().map(|&i| self.data.targets[i]).collect(),
+            tested: split.test.clone(),
+            majority: Some(majority(&self.data.targets, split)),
             rules: Vec::new(),
             prep_seconds: 0.0,
             prep_cpu_seconds: 0.0,
@@ -356,9 +362,17 @@ fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error
     let (test_seconds, test_cpu_seconds) = clock.stop();
     let in_use = scores.iter().find(|(rule, _)| *rule == model.rule()).filter(|_| trained.seen.is_some());
     let mistakes = in_use.map_or_else(Vec::new, |(_, scores)| worst(scores.as_ref(), &blank.truth, &split.test));
+    let probabilities = model.probabilities_block(ready.test.as_ref());
+    let probability = probabilities.map(|p| metrics::of_probabilities(&blank.truth, p.as_ref()));
     let rules = scores.into_iter().map(|(rule, scores)| {
         let predictions = best_class(scores.as_ref());
-        RuleOutcome { rule: rule.into(), accuracy: accuracy(&blank.truth, &predictions), predictions }
+        RuleOutcome {
+            rule: rule.into(),
+            accuracy: accuracy(&blank.truth, &predictions),
+            predictions,
+            auc: metrics::auc(&blank.truth, scores.as_ref()),
+            probability: probability.filter(|_| rule == model.rule()),
+        }
     });
     let rules: Vec<RuleOutcome> = rules.collect();
     let n_iter = trace.steps.last().map(|step| step.iter);
@@ -385,6 +399,15 @@ fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error
         mistakes,
         ..blank
     })
+}
+
+/// What guessing the most frequent class of the training part gets on the test part; of equals the first.
+fn majority(targets: &[usize], split: &Split) -> f64 {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    split.train.iter().for_each(|&i| *counts.entry(targets[i]).or_default() += 1);
+    let guess = counts.iter().max_by_key(|&(&class, &count)| (count, Reverse(class))).map(|(&class, _)| class);
+    let right = split.test.iter().filter(|&&i| Some(targets[i]) == guess).count();
+    right as f64 / split.test.len().max(1) as f64
 }
 
 /// The mistakes whose wrong class lies farthest above the right one, the farthest first.

@@ -8,13 +8,16 @@
 
 pub mod card;
 pub mod cells;
+pub mod citations;
 pub mod compare;
 pub mod confusion;
+pub mod crossed;
 pub mod data;
 pub mod folds;
 pub mod grid;
 pub mod inside;
 pub mod lines;
+pub mod metrics;
 pub mod params_file;
 pub mod prepared;
 pub mod provenance;

@@ -5,6 +5,7 @@
 
 use crate::record::Record;
 use crate::results::{Comparison, comparisons};
+use crate::statistics::holm;
 use serde::Serialize;
 use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal};
 use std::cmp::Ordering;
@@ -239,19 +240,6 @@ fn exact(ranks: &[f64], away: f64) -> f64 {
 fn normal(ranks: &[f64], away: f64) -> f64 {
     let deviation = ranks.iter().map(|rank| rank * rank).sum::<f64>().sqrt();
     2.0 * Normal::standard().sf(away / deviation)
-}
-
-/// Holm's step-down correction of p-values, in their own order.
-pub fn holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    let mut corrected = vec![0.0; p.len()];
-    let mut held = 0.0f64;
-    for (step, &i) in order.iter().enumerate() {
-        held = held.max(((p.len() - step) as f64 * p[i]).min(1.0));
-        corrected[i] = held;
-    }
-    corrected
 }
 
 /// The critical value `q` of Nemenyi's test for `k` methods at [`ALPHA`]: that of the studentized range with infinitely

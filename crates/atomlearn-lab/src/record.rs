@@ -4,12 +4,14 @@ use crate::confusion::accuracy;
 use crate::data::{DataInfo, digest_text};
 use crate::grid::Axis;
 use crate::inside::{self, Inside};
+use crate::metrics::ProbabilityMetrics;
 use crate::provenance::Provenance;
 use crate::{lines, tune};
 use atomlearn::Result;
 use atomlearn::observe::TraceStep;
 use atomlearn::registry::Values;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Schema of a record.
@@ -26,6 +28,26 @@ pub struct Protocol {
     pub seed: Option<u64>,
     /// Preprocessing.
     pub prep: String,
+    /// The test by which results are compared: a way of reading records, which may be set after they were made.
+    #[serde(default, skip_serializing_if = "PairedTest::is_default")]
+    pub paired_test: PairedTest,
+}
+
+/// How two results over the same splits are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairedTest {
+    /// Samples and splits both vary: [`crate::crossed`]. McNemar's exact test where there is one split.
+    #[default]
+    Crossed,
+    /// The corrected resampled t-test of Nadeau and Bengio over the accuracies of the splits.
+    CorrectedResampledT,
+}
+
+impl PairedTest {
+    fn is_default(&self) -> bool {
+        *self == PairedTest::default()
+    }
 }
 
 /// What one decision rule made of the test samples.
@@ -37,6 +59,12 @@ pub struct RuleOutcome {
     pub accuracy: f64,
     /// Predicted class of every test sample.
     pub predictions: Vec<usize>,
+    /// Area under the ROC curve, for two classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auc: Option<f64>,
+    /// Measures of the probabilities, for methods that have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<ProbabilityMetrics>,
 }
 
 /// How the parameters of a run were chosen within its training part.
@@ -104,6 +132,14 @@ pub struct Record {
     pub classes: Vec<String>,
     /// Class of every test sample.
     pub truth: Vec<usize>,
+    /// Place of every test sample in the data, by which splits that test the same samples are known; records of older
+    /// versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tested: Vec<usize>,
+    /// Share of the test samples that belong to the most frequent class of the training part: what guessing gets. Records
+    /// of older versions do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub majority: Option<f64>,
     /// One entry per decision rule of the model.
     pub rules: Vec<RuleOutcome>,
     /// Wall time of fitting the preprocessing and of applying it to training and test samples.
@@ -226,7 +262,19 @@ fn check(record: &Record) -> Result<(), String> {
     if record.truth.is_empty() || !valid(&record.truth) || record.rules.is_empty() || record.n_train == 0 {
         return Err("the record's classes or samples make no sense".into());
     }
+    let places: HashSet<usize> = record.tested.iter().copied().filter(|&i| i < record.data.samples).collect();
+    if !record.tested.is_empty() && places.len() != record.truth.len() {
+        return Err("the places of the test samples are not as many different samples of the data".into());
+    }
+    if !record.majority.iter().all(|share| (0.0..=1.0).contains(share)) {
+        return Err("the share of the most frequent class is not between 0 and 1".into());
+    }
     for outcome in &record.rules {
+        let shares = outcome.auc.into_iter().chain(outcome.probability.map(|measures| measures.ece));
+        let losses = outcome.probability.map(|measures| measures.log_loss);
+        if !shares.into_iter().all(|share| (0.0..=1.0).contains(&share)) || !losses.iter().all(|loss| *loss >= 0.0) {
+            return Err(format!("a measure of rule `{}` is out of its range", outcome.rule));
+        }
         if !valid(&outcome.predictions) {
             return Err(format!("the predictions of rule `{}` do not fit the test samples", outcome.rule));
         }

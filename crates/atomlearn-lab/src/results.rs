@@ -1,11 +1,13 @@
 //! From records to results: one entry per method and rule, with statistics and tests.
 
 use crate::confusion::Confusion;
+use crate::crossed::{SplitValues, crossed_mean};
 use crate::data::DataInfo;
 use crate::grid::Axis;
+use crate::metrics::{balanced_accuracy, macro_f1};
 use crate::provenance::Provenance;
-use crate::record::{Protocol, Record};
-use crate::statistics::{accuracy_interval95, corrected_resampled_t, mcnemar, mean, std};
+use crate::record::{PairedTest, Protocol, Record, RuleOutcome};
+use crate::statistics::{corrected_resampled_t, holm, mcnemar, mean, std};
 use atomlearn::registry::Values;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -24,6 +26,9 @@ pub struct Comparison {
     pub protocol: Protocol,
     /// One entry per method and rule.
     pub results: Vec<MethodResult>,
+    /// What guessing the most frequent class gets; none in records of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub majority: Option<Majority>,
     /// Every pair of results.
     pub tests: Vec<PairTest>,
     /// Class names in class order, as in the confusion matrices.
@@ -32,6 +37,15 @@ pub struct Comparison {
     pub warnings: Vec<Warning>,
     /// Version, machine and time.
     pub provenance: Provenance,
+}
+
+/// What guessing the most frequent class of the training part gets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Majority {
+    /// Accuracy on each split.
+    pub accuracy: Vec<f64>,
+    /// Its mean.
+    pub mean: f64,
 }
 
 /// One method under one rule, over all splits.
@@ -53,11 +67,24 @@ pub struct MethodResult {
     pub tune_seconds: Option<Vec<f64>>,
     /// Accuracy on each split.
     pub accuracy: Vec<f64>,
+    /// Mean recall of the classes on each split.
+    pub balanced_accuracy: Vec<f64>,
+    /// Mean F1 of the classes on each split.
+    pub macro_f1: Vec<f64>,
+    /// Log-loss on each split, for methods that have probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_loss: Option<Vec<f64>>,
+    /// Expected calibration error on each split, for methods that have probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ece: Option<Vec<f64>>,
+    /// Area under the ROC curve on each split, for two classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auc: Option<Vec<f64>>,
     /// Its mean.
     pub mean: f64,
     /// Its standard deviation (n - 1); null for one split.
     pub std: Option<f64>,
-    /// 95 % interval of the mean; null for one split.
+    /// 95 % interval of the mean over samples and splits, see [`crate::crossed`]; null below two test samples.
     pub ci95: Option<[f64; 2]>,
     /// Wall time of training.
     pub train_seconds: Vec<f64>,
@@ -88,7 +115,7 @@ pub struct PairTest {
     pub b: String,
     /// Rule of the second.
     pub b_rule: String,
-    /// `corrected-resampled-t` or, for one split, `mcnemar`.
+    /// `crossed` or `corrected-resampled-t`; for one split, `mcnemar`.
     pub test: &'static str,
     /// Mean accuracy of the first minus that of the second.
     pub difference: f64,
@@ -96,6 +123,8 @@ pub struct PairTest {
     pub statistic: f64,
     /// Two-sided p-value, not corrected for the number of tests.
     pub p: f64,
+    /// The same, corrected for the number of tests by Holm's procedure; every verdict goes by this one.
+    pub p_holm: f64,
 }
 
 /// A warning of training.
@@ -162,9 +191,11 @@ pub fn comparison(records: &[&Record]) -> Comparison {
     let mut tests = Vec::new();
     for (i, (sa, a)) in pairs.iter().enumerate() {
         for (sb, b) in &pairs[i + 1..] {
-            tests.extend(pair_test((&series[*sa], a), (&series[*sb], b)));
+            tests.extend(pair_test((&series[*sa], a), (&series[*sb], b), first.protocol.paired_test));
         }
     }
+    let corrected = holm(&tests.iter().map(|test: &PairTest| test.p).collect::<Vec<_>>());
+    tests.iter_mut().zip(corrected).for_each(|(test, p)| test.p_holm = p);
     Comparison {
         schema: SCHEMA,
         data: first.data.clone(),
@@ -174,6 +205,7 @@ pub fn comparison(records: &[&Record]) -> Comparison {
             ..first.protocol.clone()
         },
         results: pairs.into_iter().map(|(_, result)| result).collect(),
+        majority: majority(records),
         tests,
         classes: first.classes.clone(),
         warnings: warnings(records),
@@ -197,6 +229,13 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
     let accuracy: Vec<f64> = outcomes().map(|(_, outcome)| outcome.accuracy).collect();
     let mut confusion = Confusion::new(first.classes.len());
     outcomes().for_each(|(record, outcome)| confusion.add(&record.truth, &outcome.predictions));
+    let by_class = |(record, outcome): (&&Record, &RuleOutcome)| {
+        let mut counts = Confusion::new(record.classes.len());
+        counts.add(&record.truth, &outcome.predictions);
+        (balanced_accuracy(&counts), macro_f1(&counts))
+    };
+    let (balanced_accuracy, macro_f1) = outcomes().map(by_class).unzip();
+    let measure = |value: fn(&RuleOutcome) -> Option<f64>| outcomes().map(|(_, outcome)| value(outcome)).collect();
     let each = |value: fn(&Record) -> f64| series.iter().map(|record| value(record)).collect();
     MethodResult {
         method: first.method.clone(),
@@ -207,8 +246,13 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
         mean: mean(&accuracy),
         std: std(&accuracy),
-        ci95: accuracy_interval95(&accuracy),
+        ci95: interval95(series, r),
         accuracy,
+        balanced_accuracy,
+        macro_f1,
+        log_loss: measure(|outcome| Some(outcome.probability?.log_loss)),
+        ece: measure(|outcome| Some(outcome.probability?.ece)),
+        auc: measure(|outcome| outcome.auc),
         train_seconds: each(|record| record.train_seconds),
         test_seconds: each(|record| record.test_seconds),
         train_cpu_seconds: each(|record| record.train_cpu_seconds),
@@ -220,32 +264,78 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
     }
 }
 
-/// The test that fits: McNemar's for one split, else the corrected t-test over the splits both were run on.
-fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult)) -> Option<PairTest> {
-    let outcome_of = |record: &Record, rule: &str| record.rules.iter().find(|o| o.rule == rule).cloned();
-    let mut shared = Vec::new();
-    for record in a.0 {
-        let partner = b.0.iter().find(|other| other.split_sha256 == record.split_sha256);
-        let outcomes = partner.and_then(|other| Some((outcome_of(record, &a.1.rule)?, outcome_of(other, &b.1.rule)?)));
-        shared.extend(outcomes.map(|(oa, ob)| (record, oa, ob)));
+/// 95 % interval of the mean accuracy of rule `r`.
+fn interval95(series: &[&Record], r: usize) -> Option<[f64; 2]> {
+    let places = tested(series);
+    let right = |record: &Record, i: usize| f64::from(u8::from(record.rules[r].predictions[i] == record.truth[i]));
+    let values = |record: &Record| (0..record.truth.len()).map(|i| right(record, i)).collect();
+    let known = series.iter().zip(&places).filter(|(record, _)| record.rules.len() > r);
+    let splits: Vec<_> = known.map(|(record, samples)| SplitValues { samples, values: values(record) }).collect();
+    crossed_mean(&splits).map(|mean| mean.interval95_of_share())
+}
+
+/// Places of the test samples of every record. Records that do not tell them count as if each tested other samples.
+fn tested(series: &[&Record]) -> Vec<Vec<usize>> {
+    let mut next = usize::MAX;
+    let mut places = |record: &Record| {
+        if record.tested.is_empty() {
+            next -= record.truth.len();
+            return (next..).take(record.truth.len()).collect();
+        }
+        record.tested.clone()
+    };
+    series.iter().map(|record| places(record)).collect()
+}
+
+/// Two results on one split that both were run on.
+struct SharedSplit<'a> {
+    record: &'a Record,
+    a: &'a RuleOutcome,
+    b: &'a RuleOutcome,
+}
+
+impl<'a> SharedSplit<'a> {
+    /// The differences with the places of their samples.
+    fn values(&self) -> SplitValues<'a> {
+        SplitValues { samples: &self.record.tested, values: self.differences() }
     }
-    let accuracies_a: Vec<f64> = shared.iter().map(|(_, outcome, _)| outcome.accuracy).collect();
-    let accuracies_b: Vec<f64> = shared.iter().map(|(_, _, outcome)| outcome.accuracy).collect();
+
+    /// For every test sample 1 if only the first result was right on it, -1 if only the second, else 0.
+    fn differences(&self) -> Vec<f64> {
+        let right =
+            |outcome: &RuleOutcome, i: usize| f64::from(u8::from(outcome.predictions[i] == self.record.truth[i]));
+        (0..self.record.truth.len()).map(|i| right(self.a, i) - right(self.b, i)).collect()
+    }
+}
+
+/// Tests "no difference" on the splits both were run on.
+fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult), wanted: PairedTest) -> Option<PairTest> {
+    let outcome_of = |record: &'_ Record, rule: &str| record.rules.iter().position(|o| o.rule == rule);
+    let mut shared: Vec<SharedSplit<'_>> = Vec::new();
+    for &record in a.0 {
+        let Some(&other) = b.0.iter().find(|other| other.split_sha256 == record.split_sha256) else { continue };
+        let rules = outcome_of(record, &a.1.rule).zip(outcome_of(other, &b.1.rule));
+        shared.extend(rules.map(|(ra, rb)| SharedSplit { record, a: &record.rules[ra], b: &other.rules[rb] }));
+    }
+    let accuracies_a: Vec<f64> = shared.iter().map(|split| split.a.accuracy).collect();
+    let accuracies_b: Vec<f64> = shared.iter().map(|split| split.b.accuracy).collect();
+    // Without their places in the data, samples that are tested twice cannot be told from others.
+    let places_known = shared.iter().all(|split| !split.record.tested.is_empty());
     let (test, outcome) = match shared.as_slice() {
         [] => return None,
-        [(record, oa, ob)] => {
-            let right = |predictions: &[usize], i: usize| predictions[i] == record.truth[i];
-            let only = |x: &[usize], y: &[usize]| {
-                (0..record.truth.len()).filter(|&i| right(x, i) && !right(y, i)).count() as u64
-            };
-            let (pa, pb) = (&oa.predictions, &ob.predictions);
-            ("mcnemar", mcnemar(only(pa, pb), only(pb, pa)))
+        [split] => {
+            let only = |who: f64| split.differences().iter().filter(|&&d| d == who).count() as u64;
+            ("mcnemar", mcnemar(only(1.0), only(-1.0)))
+        }
+        several if wanted == PairedTest::Crossed && places_known => {
+            let differences: Vec<SplitValues<'_>> = several.iter().map(SharedSplit::values).collect();
+            ("crossed", crossed_mean(&differences)?.test_zero())
         }
         several => {
-            let count = several.len() as f64;
-            let n_train = several.iter().map(|(record, ..)| record.n_train as f64).sum::<f64>() / count;
-            let n_test = several.iter().map(|(record, ..)| record.truth.len() as f64).sum::<f64>() / count;
-            ("corrected-resampled-t", corrected_resampled_t(&accuracies_a, &accuracies_b, n_train, n_test)?)
+            let n_train: Vec<f64> = several.iter().map(|split| split.record.n_train as f64).collect();
+            let n_test: Vec<f64> = several.iter().map(|split| split.record.truth.len() as f64).collect();
+            let outcome = corrected_resampled_t(&accuracies_a, &accuracies_b, mean(&n_train), mean(&n_test))?;
+            ("corrected-resampled-t", outcome)
         }
     };
     Some(PairTest {
@@ -257,7 +347,21 @@ fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult)) -> 
         difference: mean(&accuracies_a) - mean(&accuracies_b),
         statistic: outcome.statistic,
         p: outcome.p,
+        p_holm: outcome.p,
     })
+}
+
+/// What guessing gets on every split, each split once.
+fn majority(records: &[&Record]) -> Option<Majority> {
+    let mut splits: Vec<&Record> = Vec::new();
+    for &record in records {
+        if !splits.iter().any(|known| known.split_sha256 == record.split_sha256) {
+            splits.push(record);
+        }
+    }
+    splits.sort_by_key(|record| (record.split, &record.split_sha256));
+    let accuracy = splits.iter().map(|record| record.majority).collect::<Option<Vec<f64>>>()?;
+    Some(Majority { mean: mean(&accuracy), accuracy })
 }
 
 /// Every warning once, with the splits it was given on.

@@ -23,7 +23,7 @@ fn variance(values: &[f64]) -> Option<f64> {
 /// The 95 % interval of the mean by Student's t; `None` below two values.
 ///
 /// It treats the repeats as independent. Splits of one data set overlap, so it says how far repeats scatter, not how
-/// far another data set would: to compare methods use [`corrected_resampled_t`].
+/// far another data set would: [`crate::crossed`] does.
 pub fn interval95(values: &[f64]) -> Option<[f64; 2]> {
     let n = values.len();
     let spread = std(values)?;
@@ -33,9 +33,22 @@ pub fn interval95(values: &[f64]) -> Option<[f64; 2]> {
     Some([centre - half, centre + half])
 }
 
-/// [`interval95`] of accuracies, which lie between 0 and 1.
+/// Holm's step-down correction of p-values, in their own order.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let mut corrected = vec![0.0; p.len()];
+    let mut held = 0.0f64;
+    for (step, &i) in order.iter().enumerate() {
+        held = held.max(((p.len() - step) as f64 * p[i]).min(1.0));
+        corrected[i] = held;
+    }
+    corrected
+}
+
+/// [`interval95`] of accuracies, which lie between 0 and 1; `None` where all are equal, which is no certainty.
 pub fn accuracy_interval95(values: &[f64]) -> Option<[f64; 2]> {
-    interval95(values).map(|ends| ends.map(|end| end.clamp(0.0, 1.0)))
+    interval95(values).filter(|[low, high]| low < high).map(|ends| ends.map(|end| end.clamp(0.0, 1.0)))
 }
 
 /// The outcome of a test of "no difference".
@@ -98,6 +111,7 @@ mod tests {
         near(high, 5.0 + half);
         assert_eq!((std(&[1.0]), interval95(&[1.0])), (None, None));
         assert_eq!(accuracy_interval95(&[0.5, 1.0]), Some([0.0, 1.0]));
+        assert_eq!(accuracy_interval95(&[0.9, 0.9]), None);
     }
 
     #[test]

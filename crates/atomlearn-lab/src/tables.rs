@@ -1,8 +1,10 @@
 //! A comparison as a table: for the terminal, in Markdown, CSV and LaTeX.
 
 use crate::cells::tex;
-use crate::results::{Comparison, MethodResult};
+use crate::citations;
+use crate::results::{Comparison, Majority, MethodResult};
 use crate::statistics::mean;
+use atomlearn::registry;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use std::fmt::Write;
 
@@ -16,6 +18,9 @@ struct Line {
     test: String,
     best: bool,
 }
+
+/// What the row of guessing is called.
+pub const MAJORITY: &str = "majority";
 
 const HEAD: [&str; 6] = ["method", "rule", "accuracy %", "95 % interval", "train s", "test s"];
 
@@ -56,7 +61,29 @@ fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<Line> {
         test: seconds(mean(&result.test_seconds)),
         best: is_best(result, &comparison.results),
     };
-    comparison.results.iter().map(line).collect()
+    comparison.results.iter().map(line).chain(comparison.majority.as_ref().map(guessing)).collect()
+}
+
+/// The row that every method has to beat.
+fn guessing(majority: &Majority) -> Line {
+    let none = || "-".to_string();
+    let accuracy = percent(majority.mean);
+    Line { method: MAJORITY.into(), rule: none(), accuracy, interval: none(), train: none(), test: none(), best: false }
+}
+
+/// The results that are not clearly better than guessing the most frequent class, in a sentence.
+pub fn no_better_than_guessing(comparison: &Comparison) -> Option<String> {
+    let majority = comparison.majority.as_ref()?;
+    let beaten = |result: &&MethodResult| result.ci95.map_or(result.mean, |[low, _]| low) <= majority.mean;
+    let names: Vec<String> =
+        comparison.results.iter().filter(beaten).map(|result| format!("{} ({})", result.method, result.rule)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not clearly better than guessing the most frequent class ({} %): {}.",
+            percent(majority.mean),
+            names.join(", ")
+        )
+    })
 }
 
 /// A table for a terminal of this width; bold marks the best where `color` allows, and a star otherwise.
@@ -140,6 +167,9 @@ pub fn csv(comparison: &Comparison) -> String {
         ];
         let _ = writeln!(text, "{},{},{},{}", result.method, result.rule, result.accuracy.len(), numbers.join(","));
     }
+    if let Some(majority) = &comparison.majority {
+        let _ = writeln!(text, "{MAJORITY},,{},{},,,,,,,", majority.accuracy.len(), majority.mean);
+    }
     text
 }
 
@@ -154,7 +184,18 @@ pub fn latex(comparison: &Comparison) -> String {
         let cells = [tex(&line.method), tex(&line.rule), accuracy, line.train, line.test];
         let _ = writeln!(text, "{} \\\\", cells.join(" & "));
     }
-    text + "\\bottomrule\n\\end{tabular}\n"
+    text += "\\bottomrule\n\\end{tabular}\n";
+    text + &cited(comparison)
+}
+
+/// BibTeX of the software and of every method in the table, as comments.
+fn cited(comparison: &Comparison) -> String {
+    let mut entries = vec![citations::software()];
+    for result in &comparison.results {
+        let entry = registry::method(&result.method).ok().and_then(citations::paper);
+        entries.extend(entry.filter(|entry| !entries.contains(entry)));
+    }
+    entries.concat().lines().map(|line| format!("% {line}\n")).collect()
 }
 
 /// The tests against the best result, one line each; empty if there are none.
@@ -171,7 +212,7 @@ pub fn tests_against_best(comparison: &Comparison) -> Vec<String> {
             (false, true) => (a, -test.difference),
             _ => return None,
         };
-        Some(format!("{best} over {other}: {:+.2} points, p {}", 100.0 * difference, p_equals(test.p)))
+        Some(format!("{best} over {other}: {:+.2} points, p {}", 100.0 * difference, p_equals(test.p_holm)))
     };
     comparison.tests.iter().filter_map(line).collect()
 }

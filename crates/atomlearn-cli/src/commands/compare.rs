@@ -9,7 +9,7 @@ use crate::progress::CompareWatch;
 use crate::settings::{self, Kept, Own, TuneFlags};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::compare::Plan;
-use atomlearn_lab::record::{self, Record};
+use atomlearn_lab::record::{self, PairedTest, Record};
 use atomlearn_lab::results::{Comparison, comparisons, warnings};
 use atomlearn_lab::splits;
 use atomlearn_lab::{report, scaling, tables};
@@ -77,6 +77,9 @@ pub struct Args {
     /// With --report: the folder of the images that DATA was made from, to show examples and the worst mistakes
     #[arg(long, value_name = "FOLDER", requires = "report")]
     images: Option<PathBuf>,
+    /// The test by which methods are compared; one split is always tested by McNemar's
+    #[arg(long, value_name = "TEST", default_value = "crossed")]
+    paired_test: PairedTestArg,
     /// How to print the table
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     format: Format,
@@ -97,6 +100,26 @@ pub enum Format {
     Csv,
     /// A LaTeX table for booktabs
     Latex,
+}
+
+/// The test by which methods are compared.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PairedTestArg {
+    /// Over samples and splits, both taken as random
+    Crossed,
+    /// The corrected resampled t-test of Nadeau and Bengio, over splits alone
+    CorrectedResampledT,
+}
+
+impl PairedTestArg {
+    /// Sets the test by which these records are read.
+    pub fn apply(self, records: &mut [Record]) {
+        let test = match self {
+            PairedTestArg::Crossed => PairedTest::Crossed,
+            PairedTestArg::CorrectedResampledT => PairedTest::CorrectedResampledT,
+        };
+        records.iter_mut().for_each(|record| record.protocol.paired_test = test);
+    }
 }
 
 /// Runs the comparison and prints it.
@@ -121,7 +144,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let look_inside = args.report.is_some() || args.records.is_some();
-    let records = run_plan(&plan, &kept, look_inside, console)?;
+    let mut records = run_plan(&plan, &kept, look_inside, console)?;
+    args.paired_test.apply(&mut records);
     let comparison = first(&records)?;
     if let Some(path) = &args.report {
         let folder = args.images.as_deref().or_else(|| args.data.is_dir().then_some(args.data.as_path()));
@@ -182,9 +206,16 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     text += &tables::terminal(comparison, console.width(), console.color);
     let tests = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {
-        let name = if test.test == "mcnemar" { "McNemar's exact test" } else { "corrected resampled t-test" };
-        text += &format!("\n* best; {name} against it (each p-value stands alone):\n");
+        let name = match test.test {
+            "mcnemar" => "McNemar's exact test",
+            "crossed" => "paired test over samples and splits",
+            _ => "corrected resampled t-test",
+        };
+        text += &format!("\n* best; {name} against it (p-values after Holm's correction for all pairs):\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
+    }
+    if let Some(sentence) = tables::no_better_than_guessing(comparison) {
+        text += &format!("\n{sentence}\n");
     }
     console.print(&text)
 }

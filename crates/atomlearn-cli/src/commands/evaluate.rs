@@ -9,7 +9,9 @@ use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::method::best_class;
 use atomlearn::{Error, Model};
 use atomlearn_lab::confusion::{Confusion, accuracy};
+use atomlearn_lab::crossed::{SplitValues, crossed_mean};
 use atomlearn_lab::data::LabData;
+use atomlearn_lab::metrics;
 use atomlearn_lab::tables::{percent, plain_table};
 use comfy_table::CellAlignment;
 use serde_json::{Value, json};
@@ -57,9 +59,18 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let accuracies: Vec<(&str, f64)> =
         predictions.iter().map(|(rule, found)| (*rule, accuracy(&truth, found))).collect();
     let seen = is_training_data(&model, &data);
+    let scores = by_rule.iter().find(|(name, _)| *name == rule).map(|(_, scores)| scores.as_ref());
+    let auc = scores.and_then(|scores| metrics::auc(&truth, scores));
+    let probabilities = model.classifier().probabilities_block(x.as_ref());
+    let probability = probabilities.map(|p| metrics::of_probabilities(&truth, p.as_ref()));
+    let [low, high] = interval95(&truth, predictions.iter().find(|(name, _)| *name == rule).map(|(_, found)| found));
     if console.json {
         let mut result = as_json(args, &model, &data, part, &truth, &accuracies, &confusion);
         result["on_training_data"] = json!(seen);
+        result["ci95"] = json!([low, high]);
+        result["auc"] = json!(auc);
+        result["log_loss"] = json!(probability.map(|measures| measures.log_loss));
+        result["ece"] = json!(probability.map(|measures| measures.ece));
         return console.print_json(&result);
     }
     let mut text = String::new();
@@ -71,6 +82,23 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         let in_use = if accuracies.len() > 1 && *name == rule { "  (the rule in use)" } else { "" };
         text += &format!("accuracy, rule {name}: {} %{in_use}\n", percent(*value));
     }
+    text += &format!("95 % interval of the accuracy: {} to {} %\n", percent(low), percent(high));
+    text += &format!(
+        "balanced accuracy (mean recall of the classes): {} %\n",
+        percent(metrics::balanced_accuracy(&confusion))
+    );
+    text += &format!("macro F1: {:.4}\n", metrics::macro_f1(&confusion));
+    if let Some(auc) = auc {
+        text += &format!("area under the ROC curve: {auc:.4}\n");
+    }
+    if let Some(measures) = probability {
+        text += &format!("log-loss: {:.4}, calibration error: {} %\n", measures.log_loss, percent(measures.ece));
+    }
+    let guessing = majority(&confusion);
+    text += &format!("always guessing the most frequent class here: {} %\n", percent(guessing));
+    if low <= guessing {
+        text += "This model is not clearly better than guessing.\n";
+    }
     text += &format!("\nBy class, rule {rule}:\n{}\n", class_table(&model, &confusion, console));
     text += &confusion_text(&model, &confusion, console);
     console.print(&text)
@@ -80,6 +108,21 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 fn is_training_data(model: &Model, data: &LabData) -> bool {
     let trained = model.info.get("data").and_then(|trained| trained.get("sha256")?.as_str());
     data.is_train.is_none() && trained == Some(data.info.sha256.as_str())
+}
+
+/// Wilson's interval of the accuracy; all there is where the samples are too few to say.
+fn interval95(truth: &[usize], found: Option<&Vec<usize>>) -> [f64; 2] {
+    let samples: Vec<usize> = (0..truth.len()).collect();
+    let right = |found: &Vec<usize>| truth.iter().zip(found).map(|(t, f)| f64::from(u8::from(t == f))).collect();
+    let split = found.map(|found| SplitValues { samples: &samples, values: right(found) });
+    crossed_mean(&split.into_iter().collect::<Vec<_>>()).map_or([0.0, 1.0], |mean| mean.interval95_of_share())
+}
+
+/// Share of the most frequent class among the samples.
+fn majority(confusion: &Confusion) -> f64 {
+    let counts: Vec<usize> = (0..confusion.counts.len()).map(|c| confusion.samples(c)).collect();
+    let most = counts.iter().max().copied().unwrap_or(0);
+    most as f64 / counts.iter().sum::<usize>().max(1) as f64
 }
 
 fn test_part(data: &LabData) -> (Vec<usize>, &'static str) {
@@ -108,10 +151,11 @@ fn as_json(
     confusion: &Confusion,
 ) -> Value {
     let rule = model.classifier().rule();
+    let measures = metrics::per_class(confusion);
     let classes = model.classes().iter().enumerate().map(|(c, name)| {
         json!({
             "class": name, "samples": confusion.samples(c), "correct": confusion.counts[c][c],
-            "recall": confusion.recall(c),
+            "recall": confusion.recall(c), "precision": measures[c].precision, "f1": measures[c].f1,
         })
     });
     json!({
@@ -123,6 +167,9 @@ fn as_json(
         "accuracy": accuracies.iter().find(|(name, _)| *name == rule).map(|(_, value)| value),
         "accuracy_by_rule": accuracies.iter().map(|(name, value)| (name.to_string(), json!(value)))
             .collect::<serde_json::Map<_, _>>(),
+        "balanced_accuracy": metrics::balanced_accuracy(confusion),
+        "macro_f1": metrics::macro_f1(confusion),
+        "majority": majority(confusion),
         "classes": classes.collect::<Vec<_>>(),
         "confusion": confusion,
     })
@@ -130,13 +177,17 @@ fn as_json(
 
 fn class_table(model: &Model, confusion: &Confusion, console: &Console) -> String {
     let mut table = plain_table(console.width(), console.color);
-    table.set_header(["class", "samples", "right", "recall %"]);
+    table.set_header(["class", "samples", "right", "recall %", "precision %", "F1"]);
+    let measures = metrics::per_class(confusion);
     for (c, name) in model.classes().iter().enumerate().filter(|(c, _)| confusion.samples(*c) > 0) {
         let recall = confusion.recall(c).map_or("-".into(), percent);
         let name = brief(name, NAME_LETTERS);
-        table.add_row([name, confusion.samples(c).to_string(), confusion.counts[c][c].to_string(), recall]);
+        let precision = measures[c].precision.map_or("-".into(), percent);
+        let f1 = measures[c].f1.map_or("-".into(), |f1| format!("{f1:.3}"));
+        let right = confusion.counts[c][c].to_string();
+        table.add_row([name, confusion.samples(c).to_string(), right, recall, precision, f1]);
     }
-    align_right(&mut table, 1..4);
+    align_right(&mut table, 1..6);
     table.to_string()
 }
 

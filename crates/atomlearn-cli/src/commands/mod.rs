@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod cite;
 pub mod compare;
 pub mod completions;
 pub mod demo;

@@ -1,5 +1,6 @@
 //! `atomlearn report`: the HTML page again from saved records, or the card of a model.
 
+use super::compare::PairedTestArg;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs, write_output};
@@ -25,6 +26,9 @@ pub struct Args {
     /// File to write; `-` is stdout, the default for cards
     #[arg(long, short, value_name = "FILE", required_unless_present = "card")]
     output: Option<PathBuf>,
+    /// The test by which methods are compared; one split is always tested by McNemar's
+    #[arg(long, value_name = "TEST", default_value = "crossed")]
+    paired_test: PairedTestArg,
     #[command(flatten)]
     writing: OutputArgs,
 }
@@ -35,7 +39,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let kind = if args.card.is_some() { Kind::Card } else { Kind::Report };
     args.writing.check(&[args.records.as_ref(), args.card.as_ref()], &[(output, kind)])?;
     let (page, what) = match (&args.records, &args.card) {
-        (Some(path), _) => records_page(path)?,
+        (Some(path), _) => records_page(path, args.paired_test)?,
         (None, Some(path)) => (model_card(path)?, "card".to_string()),
         (None, None) => return Err(Failure::usage("name a file of records, or a model with --card")),
     };
@@ -46,11 +50,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     Ok(())
 }
 
-fn records_page(path: &Path) -> Result<(String, String), Failure> {
-    let records = record::read(path)?;
+fn records_page(path: &Path, paired_test: PairedTestArg) -> Result<(String, String), Failure> {
+    let mut records = record::read(path)?;
     if records.is_empty() {
         return Err(Failure::bad_file(format!("{}: holds no records", path.display())));
     }
+    paired_test.apply(&mut records);
     Ok((report::page(&records)?, format!("{} records; page", records.len())))
 }
 

@@ -64,7 +64,7 @@ fn one_result_per_method_and_rule_with_statistics_tests_tables_and_page() {
     let n_rules: usize = records[..entries.len()].iter().map(|record| record.rules.len()).sum();
     assert_eq!(comparison.results.len(), n_rules);
     assert_eq!(comparison.tests.len(), n_rules * (n_rules - 1) / 2);
-    assert!(comparison.tests.iter().all(|test| test.test == "corrected-resampled-t" && (0.0..=1.0).contains(&test.p)));
+    assert!(comparison.tests.iter().all(|test| test.test == "crossed" && (0.0..=test.p_holm).contains(&test.p)));
     for result in &comparison.results {
         assert_eq!((result.accuracy.len(), result.train_cpu_seconds.len()), (3, 3));
         assert!(result.mean > 0.5, "{} {}: {}", result.method, result.rule, result.mean);
@@ -81,11 +81,14 @@ fn one_result_per_method_and_rule_with_statistics_tests_tables_and_page() {
     }
     assert!(tables::terminal(comparison, 80, false).lines().all(|line| line.chars().count() <= 80));
     assert!(tables::latex(comparison).contains("\\toprule") && tables::latex(comparison).contains("\\mathbf"));
-    assert_eq!(tables::csv(comparison).lines().count(), n_rules + 1);
-    assert_eq!(tables::markdown(comparison).lines().count(), n_rules + 2);
+    // The head, every rule, and the row of guessing.
+    assert_eq!(tables::csv(comparison).lines().count(), n_rules + 2);
+    assert_eq!(tables::markdown(comparison).lines().count(), n_rules + 3);
 
     let page = report::page(&records).unwrap();
-    for text in ["<!doctype html>", "Provenance", "Glossary", "\\toprule", "Confusion matrix", "corrected resampled"] {
+    for text in
+        ["<!doctype html>", "Provenance", "Glossary", "\\toprule", "Confusion matrix", "over samples and splits"]
+    {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "the page must need no network");
@@ -98,7 +101,9 @@ fn one_split_is_tested_by_mcnemar() {
     let plan = Plan { data: &data, splits: &splits, prep: &PrepSpec::default(), entries: &entries };
     let comparison = comparisons(&plan.run(&[], None, &mut ()).unwrap()).remove(0);
     assert!(comparison.tests.iter().all(|test| test.test == "mcnemar"));
-    assert_eq!((comparison.results[0].std, comparison.results[0].ci95), (None, None));
+    assert_eq!(comparison.results[0].std, None);
+    let mean = comparison.results[0].mean;
+    assert!(comparison.results[0].ci95.is_some_and(|[low, high]| low < high && (low..=high).contains(&mean)));
 }
 
 #[test]

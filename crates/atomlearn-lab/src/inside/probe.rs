@@ -87,7 +87,8 @@ mod tests {
         assert_eq!(iters(seen(80, 20)), (0..=20).collect::<Vec<_>>());
         assert_eq!(iters(seen(SMALL + 1, 20)), [0, 1, 2, 3, 4, 6, 9, 13, 19]);
         assert!(iters(seen(80, 400)).len() < 60);
-        let rule = RuleOutcome { rule: "linear".into(), accuracy: 0.5, predictions: Vec::new() };
+        let rule =
+            RuleOutcome { rule: "linear".into(), accuracy: 0.5, predictions: Vec::new(), auc: None, probability: None };
         let progress = complete(seen(80, 5).progress, 6, &[rule]);
         assert_eq!(progress.last(), Some(&Progress { iter: 6, accuracy: vec![0.5] }));
     }

@@ -8,11 +8,10 @@ use super::heat_map::{HeatMap, heat_map};
 use super::name;
 use super::photos::{PhotoGallery, Photos, photo_gallery};
 use super::scatter::{Scatter, scatters};
-use crate::ranks::holm;
 use crate::record::Record;
-use crate::results::{Comparison, MethodResult, PairTest, comparison, series};
+use crate::results::{Comparison, Majority, MethodResult, PairTest, comparison, series};
 use crate::statistics::mean;
-use crate::tables::{is_best, latex, p_value, percent, seconds};
+use crate::tables::{MAJORITY, is_best, latex, no_better_than_guessing, p_value, percent, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -102,6 +101,7 @@ pub fn section(id: usize, records: &[&Record], photos: Option<&Photos>) -> Secti
         scale: scale.map(|value| format!("{:.1}", 100.0 * value)),
         test_name: match comparison.tests.first().map(|test| test.test) {
             Some("mcnemar") => "McNemar's exact test on the one split",
+            Some("crossed") => "paired test over samples and splits, both taken as random",
             Some(_) => "corrected resampled t-test (Nadeau and Bengio) over the splits",
             None => "",
         },
@@ -154,8 +154,7 @@ fn headline(comparison: &Comparison) -> String {
         .map_or(String::new(), |[low, high]| format!(" (95 % interval {} to {})", percent(low), percent(high)));
     let is_best = |method: &str, rule: &str| method == best.method && rule == best.rule;
     let with_best = |test: &&PairTest| is_best(&test.a, &test.a_rule) != is_best(&test.b, &test.b_rule);
-    // The verdict rests on all of these tests at once, so they are corrected for their number.
-    let against = holm(&comparison.tests.iter().filter(with_best).map(|test| test.p).collect::<Vec<_>>());
+    let against: Vec<f64> = comparison.tests.iter().filter(with_best).map(|test| test.p_holm).collect();
     let clear = against.iter().filter(|p| **p < LEVEL).count();
     let verdict = match (against.len(), clear) {
         (0, _) => String::new(),
@@ -171,7 +170,8 @@ fn headline(comparison: &Comparison) -> String {
             if clear == 1 { "differs" } else { "differ" }
         ),
     };
-    format!("Most accurate: {} with {} %{interval}.{verdict}", name(best, comparison), percent(best.mean))
+    let guessing = no_better_than_guessing(comparison).map_or(String::new(), |sentence| format!(" {sentence}"));
+    format!("Most accurate: {} with {} %{interval}.{verdict}{guessing}", name(best, comparison), percent(best.mean))
 }
 
 /// Ends of the scale on which intervals are drawn: all of them, but no result far below the median squeezes the others.
@@ -205,7 +205,21 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2]) -> Vec<Row> {
         dot: place(result.mean),
         below: result.mean < low,
     };
-    comparison.results.iter().map(row).collect()
+    let guessing = |majority: &Majority| Row {
+        method: MAJORITY.into(),
+        rule: "–".into(),
+        mean: percent(majority.mean),
+        std: "–".into(),
+        interval: "–".into(),
+        train: "–".into(),
+        train_cpu: "–".into(),
+        test: "–".into(),
+        best: false,
+        whisker: None,
+        dot: place(majority.mean),
+        below: majority.mean < low,
+    };
+    comparison.results.iter().map(row).chain(comparison.majority.as_ref().map(guessing)).collect()
 }
 
 fn tests(comparison: &Comparison) -> Tests {
@@ -213,8 +227,8 @@ fn tests(comparison: &Comparison) -> Tests {
     let mut known = BTreeMap::new();
     for test in &comparison.tests {
         let (a, b) = (key(&test.a, &test.a_rule), key(&test.b, &test.b_rule));
-        known.insert((a.clone(), b.clone()), test.p);
-        known.insert((b, a), test.p);
+        known.insert((a.clone(), b.clone()), test.p_holm);
+        known.insert((b, a), test.p_holm);
     }
     let mut shown: Vec<&MethodResult> = comparison.results.iter().collect();
     shown.sort_by(|a, b| b.mean.total_cmp(&a.mean));

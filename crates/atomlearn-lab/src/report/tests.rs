@@ -271,7 +271,7 @@ fn a_hundred_classes_are_a_small_page() {
     record.truth = (0..10 * n).map(|i| i % n).collect();
     let predictions: Vec<usize> = (0..10 * n).map(|i| if i % 7 == 0 { (i * 31) % n } else { i % n }).collect();
     let accuracy = confusion::accuracy(&record.truth, &predictions);
-    record.rules = vec![RuleOutcome { rule: "residual".into(), accuracy, predictions }];
+    record.rules = vec![RuleOutcome { rule: "residual".into(), accuracy, predictions, auc: None, probability: None }];
     let page = page(&[record]).unwrap();
     assert!(page.contains("class=\"dense\"") && page.len() < 300_000, "{}", page.len());
 }

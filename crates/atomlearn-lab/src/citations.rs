@@ -1,0 +1,86 @@
+//! BibTeX of methods and of the software, made from the paper that the registry names.
+
+use atomlearn::registry::Method;
+
+/// A paper as the registry writes it: `Authors: Title. Venue YEAR (remark)`.
+#[derive(Debug, PartialEq)]
+struct Paper<'a> {
+    authors: &'a str,
+    title: &'a str,
+    venue: &'a str,
+    year: &'a str,
+    remark: Option<&'a str>,
+}
+
+impl<'a> Paper<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        if text.starts_with("this project") {
+            return None;
+        }
+        let (text, remark) = match text.rsplit_once(" (") {
+            Some((text, remark)) => (text, remark.strip_suffix(')')),
+            None => (text, None),
+        };
+        let (authors, rest) = text.split_once(": ")?;
+        let end = [". ", "? "].iter().filter_map(|mark| rest.find(mark)).min()?;
+        let title = rest[..=end].trim_end_matches('.');
+        let (venue, year) = rest[end + 2..].rsplit_once(' ')?;
+        let digits = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then_some(Paper { authors, title, venue, year, remark })
+    }
+
+    fn bibtex(&self, key: &str) -> String {
+        let authors = self.authors.replace(" et al.", ", others").replace(", ", " and ");
+        let remark = self.remark.map_or(String::new(), |remark| format!("\n  note = {{{remark}}},"));
+        // Titles are in their own spelling: braces keep BibTeX from changing capitals.
+        format!(
+            "@article{{{key},\n  author = {{{authors}}},\n  title = {{{{{}}}}},\n  journal = {{{}}},\n  year = {{{}}},{remark}\n}}\n",
+            self.title, self.venue, self.year
+        )
+    }
+}
+
+/// The entry of the software itself.
+pub fn software() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "@software{{atomlearn,\n  author = {{{{The atomlearn contributors}}}},\n  title = {{{{atomlearn: classification from few \
+         labelled samples by representation and dictionary learning}}}},\n  version = {{{version}}},\n  howpublished = \
+         {{github.com/atomlearn/atomlearn}},\n}}\n"
+    )
+}
+
+/// The entry of a method's paper; none for methods that are this project's own.
+pub fn paper(method: &Method) -> Option<String> {
+    Paper::parse(method.paper).map(|paper| paper.bibtex(method.key))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use atomlearn::registry::METHODS;
+
+    #[test]
+    fn papers_are_taken_apart() {
+        let found = Paper::parse("Doe, Roe: On x: which? J. Odd Things 1999 (the idea)").unwrap();
+        assert_eq!(
+            (found.authors, found.title, found.venue, found.year),
+            ("Doe, Roe", "On x: which?", "J. Odd Things", "1999")
+        );
+        assert_eq!(found.remark, Some("the idea"));
+        let entry = found.bibtex("odd");
+        assert!(entry.starts_with("@article{odd,\n  author = {Doe and Roe},\n  title = {{On x: which?}},"), "{entry}");
+        assert_eq!(Paper::parse("this project"), None);
+    }
+
+    #[test]
+    fn every_method_but_our_own_has_an_entry() {
+        for method in METHODS {
+            let entry = paper(method);
+            assert_eq!(entry.is_none(), method.paper.starts_with("this project"), "{}: {entry:?}", method.key);
+            let entry = entry.unwrap_or_else(software);
+            assert_eq!(entry.matches('{').count(), entry.matches('}').count(), "{entry}");
+        }
+    }
+}
