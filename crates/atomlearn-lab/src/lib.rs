@@ -15,6 +15,8 @@ pub mod folds;
 pub mod grid;
 pub mod inside;
 pub mod lines;
+pub mod output_kind;
+pub mod outputs;
 pub mod params_file;
 pub mod prepared;
 pub mod provenance;

@@ -25,17 +25,23 @@ fn variance(values: &[f64]) -> Option<f64> {
 /// It treats the repeats as independent. Splits of one data set overlap, so it says how far repeats scatter, not how
 /// far another data set would: to compare methods use [`corrected_resampled_t`].
 pub fn interval95(values: &[f64]) -> Option<[f64; 2]> {
+    widened_interval95(values, 0.0)
+}
+
+/// [`interval95`] with a variance of the mean of `1/n + overlap` times that of the values. For folds of a cross-validation `overlap` is
+/// n_test/n_train, the correction of [`corrected_resampled_t`]: their training sets have most samples in common.
+fn widened_interval95(values: &[f64], overlap: f64) -> Option<[f64; 2]> {
     let n = values.len();
     let spread = std(values)?;
     let t = StudentsT::new(0.0, 1.0, (n - 1) as f64).ok()?;
-    let half = t.inverse_cdf(0.975) * spread / (n as f64).sqrt();
+    let half = t.inverse_cdf(0.975) * spread * (1.0 / n as f64 + overlap).sqrt();
     let centre = mean(values);
     Some([centre - half, centre + half])
 }
 
-/// [`interval95`] of accuracies, which lie between 0 and 1.
-pub fn accuracy_interval95(values: &[f64]) -> Option<[f64; 2]> {
-    interval95(values).map(|ends| ends.map(|end| end.clamp(0.0, 1.0)))
+/// The interval of accuracies, which lie between 0 and 1; `overlap` is 0, or n_test/n_train for folds of a cross-validation.
+pub fn accuracy_interval95(values: &[f64], overlap: f64) -> Option<[f64; 2]> {
+    widened_interval95(values, overlap).map(|ends| ends.map(|end| end.clamp(0.0, 1.0)))
 }
 
 /// The outcome of a test of "no difference".
@@ -97,7 +103,11 @@ mod tests {
         near(low, 5.0 - half);
         near(high, 5.0 + half);
         assert_eq!((std(&[1.0]), interval95(&[1.0])), (None, None));
-        assert_eq!(accuracy_interval95(&[0.5, 1.0]), Some([0.0, 1.0]));
+        assert_eq!(accuracy_interval95(&[0.5, 1.0], 0.0), Some([0.0, 1.0]));
+        // Folds of five: the mean's variance is that of the values times 1/10 + 1/4.
+        let folds: Vec<f64> = (0..10).map(|i| 0.5 + 0.01 * f64::from(i)).collect();
+        let [low, high] = accuracy_interval95(&folds, 0.25).unwrap();
+        near((high - low) / 2.0, 2.262157163 * std(&folds).unwrap() * 0.35f64.sqrt());
     }
 
     #[test]

@@ -152,7 +152,7 @@ impl Tuned {
             accuracy: taken.accuracy.clone(),
             mean: taken.mean,
             std: std(&taken.accuracy),
-            ci95: accuracy_interval95(&taken.accuracy),
+            ci95: accuracy_interval95(&taken.accuracy, 0.0),
         };
         Ok(Tuned {
             schema: SCHEMA,
