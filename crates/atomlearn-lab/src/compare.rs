@@ -215,7 +215,7 @@ impl Plan<'_> {
         let (method, prep, split_sha256) = (entry.method.key, self.prep_of(entry).to_string(), split.digest());
         Record {
             schema: record::SCHEMA.into(),
-            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.info.sha256),
+            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.identity()),
             method: method.into(),
             params: entry.params.clone(),
             variant: entry.variant.clone(),

@@ -105,6 +105,15 @@ impl LabData {
         })
     }
 
+    /// Digest of everything about the data that determines results: that of the file and, where a table is learned from training
+    /// parts, how.
+    pub(crate) fn identity(&self) -> String {
+        let schema =
+            self.schema.as_ref().filter(|_| self.by_part).and_then(|schema| serde_json::to_string(schema).ok());
+        schema
+            .map_or_else(|| self.info.sha256.clone(), |schema| digest_text(&format!("{}\n{schema}", self.info.sha256)))
+    }
+
     /// The data as the training samples at `places` alone make them known.
     pub fn part(&self, places: &[usize]) -> Result<Part<'_>> {
         let schema = self.schema.as_ref().filter(|_| self.by_part);

@@ -72,9 +72,13 @@ mod tests {
     use std::path::Path;
 
     fn data(last: &str) -> LabData {
+        read(last, Impute::Mean)
+    }
+
+    fn read(last: &str, impute: Impute) -> LabData {
         let text = format!("a,color,y\n1,red,u\n,blue,v\n3,red,u\n8,,v\n{last}\n");
-        let impute = Some(Impute::Mean);
-        let options = ReadOptions { impute, split_later: true, y: Some("y".into()), ..ReadOptions::default() };
+        let options =
+            ReadOptions { impute: Some(impute), split_later: true, y: Some("y".into()), ..ReadOptions::default() };
         let raw = read_bytes(Path::new("t.csv"), text.into_bytes(), &options).unwrap();
         LabData::to_split("t.csv", "0".repeat(64), raw).unwrap()
     }
@@ -94,6 +98,8 @@ mod tests {
         );
         assert_eq!(wild.test, atomlearn::Mat::from_fn(3, 1, |i, _| [1e9, 0.0, 0.0][i]));
         let missing = prepared(",,v");
+        let (mean, median) = (data("2,red,u"), read("2,red,u", Impute::Median));
+        assert!(mean.info.sha256 == median.info.sha256 && mean.identity() != median.identity());
         assert_eq!(missing.test, atomlearn::Mat::from_fn(3, 1, |i, _| [4.0, 0.0, 1.0][i]));
     }
 }

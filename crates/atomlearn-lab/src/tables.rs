@@ -101,8 +101,11 @@ pub fn caption(comparison: &Comparison) -> String {
     let (data, protocol) = (&comparison.data, &comparison.protocol);
     let splits = splits_text(protocol);
     let seed = protocol.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-    let tuned = comparison.results.iter().any(|result| result.tuned.is_some());
-    let tuned = if tuned { "; parameters tuned within each training part" } else { "" };
+    let tuned = comparison.results.iter().find(|result| result.tuned.is_some());
+    let tuned = tuned.map_or(String::new(), |result| {
+        let whose = if result.variant.is_some() { format!(" of {}", result.name()) } else { String::new() };
+        format!("; parameters{whose} tuned within each training part")
+    });
     format!(
         "{}: {} samples, {} features, {} classes; {splits}{seed}; preprocessing {}{tuned}",
         data.path,

@@ -79,26 +79,18 @@ fn folds_can_be_saved_and_their_statistics_allow_for_overlap() {
     assert!((interval[0] - (centre - half).max(0.0)).abs() < 1e-9, "{interval:?} {centre} {half}");
 }
 
+/// The table with a column that makes its first rows the training part.
+fn with_split(table: &str, training: usize) -> String {
+    let flag = |row: usize| if row <= training { "1" } else { "0" };
+    let mut lines = table.lines();
+    let head = format!("{},is_train\n", lines.next().unwrap());
+    lines.enumerate().fold(head, |text, (i, line)| text + line + "," + flag(i + 1) + "\n")
+}
+
 #[test]
 fn a_given_split_is_used_unless_folds_are_asked_for() {
     let place = Place::new();
-    let given: String = table(6)
-        .lines()
-        .enumerate()
-        .map(|(i, line)| {
-            format!(
-                "{line},{}\n",
-                if i == 0 {
-                    "is_train"
-                } else if i < 10 {
-                    "1"
-                } else {
-                    "0"
-                }
-            )
-        })
-        .collect();
-    place.write("data.csv", given);
+    place.write("data.csv", with_split(&table(6), 9));
     let json = place.json("compare data.csv --methods ridge --json");
     assert_eq!((&json["protocol"]["folds"], &json["protocol"]["repeats"]), (&Value::Null, &1.into()));
     let json = place.json("compare data.csv --methods ridge --folds 3 --json");
@@ -161,24 +153,7 @@ fn test_rows_have_no_say_in_fills_and_categories() {
 #[test]
 fn a_model_knows_only_the_categories_of_its_training_rows() {
     let place = Place::new();
-    let rows = gaps("0.3", "green");
-    let flagged: String = rows
-        .lines()
-        .enumerate()
-        .map(|(i, line)| {
-            format!(
-                "{line},{}\n",
-                if i == 0 {
-                    "is_train"
-                } else if i < 13 {
-                    "1"
-                } else {
-                    "0"
-                }
-            )
-        })
-        .collect();
-    place.write("data.csv", flagged);
+    place.write("data.csv", with_split(&gaps("0.3", "green"), 12));
     place.ok("train data.csv --method ridge --impute median -o model");
     let names = &place.json("inspect model --json")["feature_names"];
     assert_eq!(
