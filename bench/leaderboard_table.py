@@ -1,7 +1,7 @@
-"""The leaderboard as Markdown from what bench/leaderboard left: `leaderboard_table.py FOLDER ATOMLEARN [DOCS]`.
+"""Leaderboard in Markdown from what bench/leaderboard left: `leaderboard_table.py FOLDER ATOMLEARN all|auto [DOCS]`.
 
 Writes leaderboard.md and the critical-difference diagrams into FOLDER, and into results.md in the folder DOCS if that
-is given.
+is given. With `auto` only the section on `auto` is written; numbers of other methods then come from the page in DOCS.
 """
 
 import json
@@ -14,6 +14,8 @@ import numpy as np
 from scipy.stats import t
 
 BEGIN, END = "<!-- bench/leaderboard: begin -->", "<!-- bench/leaderboard: end -->"
+AUTO_BEGIN, AUTO_END = "<!-- bench/leaderboard auto: begin -->", "<!-- bench/leaderboard auto: end -->"
+TITLES = {"linear": "Without kernel maps", "kernel": "With kernel maps to choose from"}
 SETS = ["digits", "usps", "eyaleb", "ar", "office", "lfw-deep", "lfw-pixels", "scene15"]
 
 
@@ -104,7 +106,7 @@ def best_against_best(columns, baselines):
 
 def page(folder, atomlearn):
     """All lines of the page."""
-    titles = {"linear": "Without kernel maps", "kernel": "With kernel maps to choose from"}
+    titles = TITLES
     columns, seconds = {kind: {} for kind in titles}, {kind: {} for kind in titles}
     for kind in titles:
         for name in SETS:
@@ -141,15 +143,74 @@ def page(folder, atomlearn):
     yield from seconds_table(spent)
 
 
-def main(folder, atomlearn, docs=None):
+def means_on_page(page, title):
+    """Mean accuracies by data set and method from a table of the page; to one digit after the point."""
+    lines = iter(page.partition(f"### {title}\n")[2].splitlines())
+    head = next((line for line in lines if line.startswith("| method |")), "")
+    sets = [name.strip() for name in head.split("|")[2:-2]]
+    columns = {name: {} for name in sets}
+    next(lines, None)
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        method, *cells = (cell.strip(" *") for cell in line.split("|")[1:-2])
+        for name, cell in zip(sets, cells):
+            if cell != "-":
+                columns[name][method] = float(cell.split()[0]) / 100
+    return columns
+
+
+def means_of_records(folder, kind):
+    """The same from records."""
+    paths = {name: folder / f"{name}-{kind}.jsonl" for name in SETS}
+    return {
+        name: {method: np.mean(values) for method, values in read(path)[0].items()}
+        for name, path in paths.items()
+        if path.exists()
+    }
+
+
+def auto_section(folder, others):
+    """`auto` beside the best of the methods that were tuned, and its place among them."""
+    yield "| data set | auto, this preprocessing | auto, no option | best, no kernel maps | best with | place | CPU s |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for name in SETS:
+        paths = [folder / f"{name}-{kind}.jsonl" for kind in ("auto", "auto-own")]
+        if not all(path.exists() for path in paths):
+            continue
+        (given, spent), (own, spent_own) = map(read, paths)
+        mean = np.mean(given["auto"])
+        cells = [cell(given["auto"], False), cell(own["auto"], False)]
+        field = []
+        for kind in TITLES:
+            column = others[kind].get(name, {})
+            field += column.values()
+            best = max(column, key=column.get, default=None)
+            cells.append("-" if best is None else f"{best} {100 * column[best]:.1f}")
+        # Pages have one digit; what is not above by that digit is not counted as better.
+        better = sum(round(100 * value, 1) > round(100 * mean, 1) for value in field)
+        place = f"{better + 1} of {len(field) + 1}" if field else "-"
+        yield f"| {name} | " + " | ".join([*cells, place, f"{spent['auto']:.0f} / {spent_own['auto']:.0f}"]) + " |"
+
+
+def replaced(page, begin, end, text):
+    """The page with `text` between two marks."""
+    before, _, rest = page.partition(begin)
+    after = rest.partition(end)[2]
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def main(folder, atomlearn, rows, docs=None):
     folder = Path(folder)
-    text = "\n".join(page(folder, atomlearn))
-    (folder / "leaderboard.md").write_text(text + "\n")
-    if docs:
-        results = Path(docs) / "results.md"
-        before, _, rest = results.read_text().partition(BEGIN)
-        _, _, after = rest.partition(END)
-        results.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    results = Path(docs) / "results.md" if docs else None
+    written = results.read_text() if results else ""
+    of_kind = {kind: means_of_records(folder, kind) or means_on_page(written, title) for kind, title in TITLES.items()}
+    auto = "\n".join(auto_section(folder, of_kind))
+    text = "\n".join(page(folder, atomlearn)) if rows == "all" else ""
+    (folder / "leaderboard.md").write_text(f"{auto}\n\n{text}\n")
+    if results:
+        written = replaced(written, AUTO_BEGIN, AUTO_END, auto)
+        results.write_text(replaced(written, BEGIN, END, text) if rows == "all" else written)
         for picture in folder.glob("leaderboard-*.svg"):
             shutil.copy(picture, docs)
 

@@ -150,15 +150,18 @@ fn decimal_sign(text: &str) -> Result<char, String> {
     }
 }
 
+/// Splits to draw.
+const REPEATS: usize = 5;
+
 /// Which samples train and which test.
 #[derive(clap::Args, Clone, Default)]
 pub struct SplitArgs {
     /// Training samples drawn from every class; all others test
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "splits")]
     train_per_class: Option<usize>,
-    /// How many splits to draw
-    #[arg(long, value_name = "R", value_parser = at_least_one, default_value = "5", conflicts_with = "splits")]
-    repeats: usize,
+    /// How many splits to draw, or how often to cut the data into folds [default: 5 splits, 2 cuts]
+    #[arg(long, value_name = "R", value_parser = at_least_one, conflicts_with = "splits")]
+    pub repeats: Option<usize>,
     /// Seed of the splits, and of folds where parameters are tuned
     #[arg(long, value_name = "S", default_value = "0")]
     pub seed: u64,
@@ -168,11 +171,16 @@ pub struct SplitArgs {
 }
 
 impl SplitArgs {
+    /// True if the user said how to split.
+    pub fn is_given(&self) -> bool {
+        self.splits.is_some() || self.train_per_class.is_some()
+    }
+
     /// The splits of these data: of the file, drawn, or the one that the data carry.
     pub fn choose(&self, data: &LabData) -> Result<Splits, Failure> {
         match (&self.splits, self.train_per_class) {
             (Some(path), _) => Ok(splits::read(path, data)?),
-            (None, Some(n)) => Ok(splits::stratified(data, n, self.repeats, self.seed)?),
+            (None, Some(n)) => Ok(splits::stratified(data, n, self.repeats.unwrap_or(REPEATS), self.seed)?),
             (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
             (None, None) => Err(Failure::usage(
                 "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",

@@ -81,6 +81,13 @@ impl DataArgs {
         Ok(LabData::new(&source.name, source.sha256, source.raw)?)
     }
 
+    /// Reads DATA with its labels for an experiment, which learns what tables leave to be learned from its training parts alone.
+    pub fn read_to_split(&self, path: &Path, console: &Console) -> Result<LabData, Failure> {
+        let options = ReadOptions { split_later: true, ..self.options() };
+        let source = Input::open(path)?.read_once(&options)?.told(console);
+        Ok(LabData::to_split(&source.name, source.sha256, source.raw)?)
+    }
+
     /// Reads DATA with its labels, to be put through a model.
     pub fn read_labelled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
         let options = self.options_for(model)?;

@@ -156,10 +156,14 @@ pub fn settle(
     Ok(method.settle(prep.as_ref(), &given.values)?)
 }
 
-/// The methods of these keys; `all` is every one.
+/// `auto` and the methods that take no longer.
+const FAST: [&str; 7] = ["auto", "ridge", "crc", "lda", "linear-svm", "rbf-svm", "knn"];
+
+/// The methods of these keys; `all` is every one, `fast` those of [`FAST`].
 fn methods(keys: &[String]) -> Result<Vec<&'static Method>, Failure> {
     let methods: Vec<&'static Method> = match keys {
         [all] if all == "all" => METHODS.iter().collect(),
+        [fast] if fast == "fast" => FAST.iter().map(|key| registry::method(key)).collect::<Result<_, _>>()?,
         keys => keys.iter().map(|key| registry::method(key)).collect::<Result<_, _>>()?,
     };
     match methods.iter().enumerate().find(|(i, m)| methods[..*i].iter().any(|n| n.key == m.key)) {

@@ -3,6 +3,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/comparing.rs"]
+mod comparing;
 #[cfg(unix)]
 #[path = "cli/ctrl_c.rs"]
 mod ctrl_c;

@@ -34,12 +34,14 @@ pub struct Entry {
     pub sweep: Option<String>,
     /// The method's own preprocessing, where it differs from that of the plan.
     pub prep: Option<PrepSpec>,
+    /// What tells it from other entries of the same method, where there are such.
+    pub variant: Option<String>,
 }
 
 impl Entry {
     /// A method with fixed parameters.
     pub fn new(method: &'static Method, params: Values) -> Self {
-        Entry { method, params, tune: None, sweep: None, prep: None }
+        Entry { method, params, tune: None, sweep: None, prep: None, variant: None }
     }
 }
 
@@ -145,7 +147,8 @@ impl Plan<'_> {
     pub fn protocol(&self) -> Protocol {
         Protocol {
             train_per_class: self.splits.train_per_class,
-            repeats: self.splits.splits.len(),
+            repeats: self.splits.repeats(),
+            folds: self.splits.folds,
             seed: self.splits.seed,
             prep: self.prep_text(),
             paired_test: PairedTest::default(),
@@ -185,8 +188,8 @@ impl Plan<'_> {
                 let blank = self.blank(entry, s, split, &provenance);
                 if let Some(held) = known.iter().find(|held| held.key == blank.key) {
                     // A record may come from an experiment in which this split stood elsewhere.
-                    let (protocol, data, sweep) = (blank.protocol, blank.data, blank.sweep);
-                    let held = Record { split: s, protocol, data, sweep, ..held.clone() };
+                    let Record { protocol, data, sweep, variant, prep, .. } = blank;
+                    let held = Record { split: s, protocol, data, sweep, variant, prep, ..held.clone() };
                     watch.end(run, &held);
                     records.push(held);
                     continue;
@@ -216,9 +219,11 @@ impl Plan<'_> {
         let (method, prep, split_sha256) = (entry.method.key, self.prep_of(entry).to_string(), split.digest());
         Record {
             schema: record::SCHEMA.into(),
-            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.info.sha256),
+            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.identity()),
             method: method.into(),
             params: entry.params.clone(),
+            variant: entry.variant.clone(),
+            prep: entry.prep.as_ref().filter(|own| *own != self.prep).map(PrepSpec::to_string),
             rule: String::new(),
             split: s,
             split_sha256,

@@ -1,7 +1,7 @@
 //! Labelled data of an experiment, with the digest that ties splits and records to it.
 
 use atomlearn::dataset::sorted_classes;
-use atomlearn::io::{ImageShape, RawData, TableSchema};
+use atomlearn::io::{ImageShape, RawData, TablePart, TableSchema};
 use atomlearn::{Dataset, Error, Mat, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -48,11 +48,24 @@ pub struct LabData {
     /// Where it came from.
     pub info: DataInfo,
     labels: Vec<String>,
+    /// What the features of a sample are depends on the training part; see [`LabData::part`].
+    by_part: bool,
 }
 
 impl LabData {
     /// Takes what a reader gave; labels are needed, and every value must be finite.
     pub fn new(path: &str, sha256: String, raw: RawData) -> Result<Self> {
+        Self::build(path, sha256, raw, false)
+    }
+
+    /// As [`LabData::new`], for data that were read to be split later: what is learned about a table's columns (categories, values
+    /// for missing cells) is learned anew from every training part.
+    pub fn to_split(path: &str, sha256: String, raw: RawData) -> Result<Self> {
+        let by_part = raw.schema.as_ref().is_some_and(TableSchema::depends_on_part);
+        Self::build(path, sha256, raw, by_part)
+    }
+
+    fn build(path: &str, sha256: String, raw: RawData, by_part: bool) -> Result<Self> {
         let labels = raw
             .labels
             .ok_or_else(|| Error::format(path, "the data have no labels; name them with --y NAME or --labels FILE"))?;
@@ -63,7 +76,8 @@ impl LabData {
                 found: labels.len().to_string(),
             });
         }
-        check_finite(path, &raw.x)?;
+        let known_later = |(i, j): (usize, usize)| by_part && raw.x[(i, j)].is_nan();
+        check_finite(path, &raw.x, known_later)?;
         let classes = sorted_classes(&labels);
         let class_of: HashMap<&str, usize> = classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
         let targets = labels.iter().map(|label| class_of[label.as_str()]).collect();
@@ -75,7 +89,36 @@ impl LabData {
             classes: classes.len(),
         };
         let RawData { x, is_train, image_shape, names, ids, feature_names, schema, .. } = raw;
-        Ok(LabData { x, classes, targets, is_train, image_shape, names, ids, feature_names, schema, info, labels })
+        Ok(LabData {
+            x,
+            classes,
+            targets,
+            is_train,
+            image_shape,
+            names,
+            ids,
+            feature_names,
+            schema,
+            info,
+            labels,
+            by_part,
+        })
+    }
+
+    /// Digest of everything about the data that determines results: that of the file and, where a table is learned from training
+    /// parts, how.
+    pub(crate) fn identity(&self) -> String {
+        let schema =
+            self.schema.as_ref().filter(|_| self.by_part).and_then(|schema| serde_json::to_string(schema).ok());
+        schema
+            .map_or_else(|| self.info.sha256.clone(), |schema| digest_text(&format!("{}\n{schema}", self.info.sha256)))
+    }
+
+    /// The data as the training samples at `places` alone make them known.
+    pub fn part(&self, places: &[usize]) -> Result<Part<'_>> {
+        let schema = self.schema.as_ref().filter(|_| self.by_part);
+        let table = schema.map(|schema| schema.of_part(self.x.as_ref(), places)).transpose()?;
+        Ok(Part { data: self, table })
     }
 
     /// The samples at these places, as valid training data.
@@ -90,10 +133,38 @@ impl LabData {
     }
 }
 
-/// Refuses NaN and infinity anywhere, naming sample and feature as they are in the file.
-fn check_finite(path: &str, x: &Mat<f64>) -> Result<()> {
+/// The data as some training samples make them known.
+pub struct Part<'a> {
+    data: &'a LabData,
+    table: Option<TablePart>,
+}
+
+impl Part<'_> {
+    /// The samples at these places, as valid training data.
+    pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
+        let Some(table) = &self.table else { return self.data.dataset(places) };
+        let labels: Vec<String> = places.iter().map(|&i| self.data.labels[i].clone()).collect();
+        Dataset::new(table.apply(self.data.x.as_ref(), places).as_ref(), &labels)
+    }
+
+    /// The samples at these places, features x samples.
+    pub fn columns(&self, places: &[usize]) -> Mat<f64> {
+        match &self.table {
+            Some(table) => table.apply(self.data.x.as_ref(), places),
+            None => self.data.columns(places),
+        }
+    }
+
+    /// What there is to warn about.
+    pub fn warnings(&self) -> &[String] {
+        self.table.as_ref().map_or(&[], |table| &table.warnings)
+    }
+}
+
+/// Refuses NaN and infinity where `passes` does not allow them, naming sample and feature as they are in the file.
+fn check_finite(path: &str, x: &Mat<f64>, passes: impl Fn((usize, usize)) -> bool) -> Result<()> {
     for j in 0..x.ncols() {
-        if let Some(i) = (0..x.nrows()).find(|&i| !x[(i, j)].is_finite()) {
+        if let Some(i) = (0..x.nrows()).find(|&i| !x[(i, j)].is_finite() && !passes((i, j))) {
             return Err(Error::Data(format!(
                 "{path}: sample {j}, feature {i} (counted from 0) is {}: remove or impute such values first",
                 x[(i, j)]

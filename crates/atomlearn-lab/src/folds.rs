@@ -1,8 +1,8 @@
-//! Seeded, stratified folds for cross-validation within a training part.
+//! Seeded, stratified folds: for cross-validation within a training part, and of all data.
 
 use crate::data::LabData;
 use crate::prepared::Prepared;
-use crate::splits::{Split, below};
+use crate::splits::{Split, Splits, below};
 use atomlearn::prep::PrepSpec;
 use atomlearn::{Error, Result};
 use rand::SeedableRng;
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Folds use a stream of the generator that no split does.
+/// Folds within a training part use a stream of the generator that no split does; those of all data use the ones before it.
 const STREAM: u64 = u64::MAX;
 
 /// The folds of a training part, each preprocessed once for everything that is tuned on them.
@@ -52,13 +52,28 @@ impl<'a> Folds<'a> {
 /// Class by class in class order, the samples (ascending) are shuffled and dealt out in turn, each class beginning where
 /// the one before it ended. The only sample of a class always trains, so that no fold lacks a class.
 pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> Result<Vec<Split>> {
+    cut(data, places, folds, seed, STREAM)
+}
+
+/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times anew. The splits of a cut stand together.
+pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64) -> Result<Splits> {
+    if repeats == 0 {
+        return Err(Error::param("repeats", 0, "must be at least 1"));
+    }
+    let places: Vec<usize> = (0..data.targets.len()).collect();
+    let cuts = (1..=repeats as u64).map(|repeat| cut(data, &places, folds, seed, STREAM - repeat));
+    let splits = cuts.collect::<Result<Vec<_>>>()?.concat();
+    Ok(Splits { splits, train_per_class: None, seed: Some(seed), folds: Some(folds) })
+}
+
+fn cut(data: &LabData, places: &[usize], folds: usize, seed: u64, stream: u64) -> Result<Vec<Split>> {
     if folds < 2 {
         return Err(Error::param("folds", folds, "at least two are needed"));
     }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     places.iter().for_each(|&i| by_class[data.targets[i]].push(i));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(STREAM);
+    rng.set_stream(stream);
     let mut validating = vec![Vec::new(); folds];
     let mut turn = 0;
     for mut own in by_class.into_iter().filter(|own| own.len() > 1) {
@@ -74,7 +89,7 @@ pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> 
     }
     if turn < folds {
         return Err(Error::Data(format!(
-            "{turn} training samples of classes with two or more are too few for {folds} folds; use fewer folds"
+            "{turn} samples of classes with two or more are too few for {folds} folds; use fewer folds"
         )));
     }
     let split = |mut test: Vec<usize>| {
@@ -113,6 +128,23 @@ mod tests {
         let ascending: Vec<usize> = (0..24).filter(|i| *i != 5).collect();
         assert_eq!(folds, stratified(&data, &ascending, 4, 3).unwrap());
         assert_ne!(folds, stratified(&data, &places, 4, 4).unwrap());
+    }
+
+    #[test]
+    fn cross_validation_tests_every_sample_once_in_every_repeat() {
+        let labels: Vec<String> = (0..23).map(|i| format!("class {}", i % 3)).collect();
+        let data = test_data(&labels);
+        let made = cross_validation(&data, 5, 2, 7).unwrap();
+        assert_eq!((made.splits.len(), made.repeats(), made.folds, made.seed), (10, 2, Some(5), Some(7)));
+        for cut in made.splits.chunks(5) {
+            let mut tested: Vec<usize> = cut.iter().flat_map(|split| split.test.clone()).collect();
+            tested.sort_unstable();
+            assert_eq!(tested, (0..23).collect::<Vec<_>>());
+            assert!(cut.iter().all(|split| split.train.len() + split.test.len() == 23));
+        }
+        assert_ne!(made.splits[..5], made.splits[5..]);
+        assert_eq!(made.splits[..5], cross_validation(&data, 5, 1, 7).unwrap().splits);
+        assert!(cross_validation(&data, 5, 0, 7).is_err() && cross_validation(&data, 1, 2, 7).is_err());
     }
 
     #[test]

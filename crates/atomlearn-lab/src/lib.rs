@@ -18,6 +18,8 @@ pub mod grid;
 pub mod inside;
 pub mod lines;
 pub mod metrics;
+pub mod output_kind;
+pub mod outputs;
 pub mod params_file;
 pub mod prepared;
 pub mod provenance;

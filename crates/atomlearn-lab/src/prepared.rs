@@ -30,12 +30,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Fits `prep` on the training part and applies it to both.
+    /// Learns the encoding of a table and `prep` from the training part and applies both to all samples.
     pub fn new(data: &LabData, prep: &PrepSpec, split: &Split) -> Result<Self> {
-        let train = data.dataset(&split.train)?;
-        let test = data.columns(&split.test);
+        let part = data.part(&split.train)?;
+        let train = part.dataset(&split.train)?;
+        let test = part.columns(&split.test);
         let truth = split.test.iter().map(|&i| data.targets[i]).collect();
-        let mut trace = Trace::default();
+        let mut trace = Trace { warnings: part.warnings().to_vec(), ..Trace::default() };
         let clock = Clock::start();
         let (prep, x) = prep.fit(train.x(), &mut trace)?;
         let test = prep.apply(test.as_ref());
@@ -61,5 +62,44 @@ impl Clock {
     pub fn stop(&self) -> (f64, f64) {
         let cpu = self.cpu.and_then(|start| Some(ProcessTime::try_now().ok()?.duration_since(start).as_secs_f64()));
         (self.wall.elapsed().as_secs_f64(), cpu.unwrap_or(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use atomlearn::io::{Impute, ReadOptions, read_bytes};
+    use std::path::Path;
+
+    fn data(last: &str) -> LabData {
+        read(last, Impute::Mean)
+    }
+
+    fn read(last: &str, impute: Impute) -> LabData {
+        let text = format!("a,color,y\n1,red,u\n,blue,v\n3,red,u\n8,,v\n{last}\n");
+        let options =
+            ReadOptions { impute: Some(impute), split_later: true, y: Some("y".into()), ..ReadOptions::default() };
+        let raw = read_bytes(Path::new("t.csv"), text.into_bytes(), &options).unwrap();
+        LabData::to_split("t.csv", "0".repeat(64), raw).unwrap()
+    }
+
+    #[test]
+    fn a_training_part_is_the_same_whatever_the_test_part_holds() {
+        let split = Split { train: vec![0, 1, 2, 3], test: vec![4] };
+        let prepared = |last: &str| Prepared::new(&data(last), &"none".parse().unwrap(), &split).unwrap();
+        let (calm, wild) = (prepared("2,red,u"), prepared("1e9,green,u"));
+        assert_eq!(calm.train.x(), wild.train.x());
+        // Features a, blue, red of the samples grouped by class; the mean of 1, 3 and 8 and the usual color fill the gaps.
+        assert_eq!(
+            calm.train.x(),
+            atomlearn::Mat::from_fn(3, 4, |i, j| {
+                [[1.0, 3.0, 4.0, 8.0], [0.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0]][i][j]
+            })
+        );
+        assert_eq!(wild.test, atomlearn::Mat::from_fn(3, 1, |i, _| [1e9, 0.0, 0.0][i]));
+        let missing = prepared(",,v");
+        let (mean, median) = (data("2,red,u"), read("2,red,u", Impute::Median));
+        assert!(mean.info.sha256 == median.info.sha256 && mean.identity() != median.identity());
+        assert_eq!(missing.test, atomlearn::Mat::from_fn(3, 1, |i, _| [4.0, 0.0, 1.0][i]));
     }
 }

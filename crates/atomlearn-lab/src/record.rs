@@ -22,11 +22,14 @@ pub const SCHEMA: &str = "atomlearn.record/1";
 pub struct Protocol {
     /// Training samples of every class, where that is one number.
     pub train_per_class: Option<usize>,
-    /// Number of splits.
+    /// Number of splits; with `folds`, how often the data were cut into as many.
     pub repeats: usize,
+    /// Folds of a stratified cross-validation, where the splits are that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<usize>,
     /// Seed of the splits, where they were drawn here.
     pub seed: Option<u64>,
-    /// Preprocessing.
+    /// Preprocessing of all methods that have none of their own.
     pub prep: String,
     /// The test by which results are compared: a way of reading records, which may be set after they were made.
     #[serde(default, skip_serializing_if = "PairedTest::is_default")]
@@ -116,6 +119,12 @@ pub struct Record {
     pub method: String,
     /// All its parameters.
     pub params: Values,
+    /// What tells it from other entries of the same method, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Its own preprocessing, where it differs from the protocol's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prep: Option<String>,
     /// The rule its parameters choose.
     pub rule: String,
     /// Place of the split in the experiment, from 0.
@@ -174,6 +183,18 @@ pub struct Record {
     /// The parameter whose effect is studied, in a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
+}
+
+impl Record {
+    /// What people call the entry: its method and what tells it from others of the same method.
+    pub fn name(&self) -> String {
+        entry_name(&self.method, self.variant.as_deref())
+    }
+}
+
+/// A method and what tells the entry from others of the same method.
+pub(crate) fn entry_name(method: &str, variant: Option<&str>) -> String {
+    variant.map_or_else(|| method.to_string(), |variant| format!("{method} ({variant})"))
 }
 
 #[cfg(test)]

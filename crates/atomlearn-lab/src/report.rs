@@ -99,8 +99,8 @@ fn render(template: &str, content: Value) -> Result<String> {
 
 /// The method's key, with the rule where the method has several.
 fn name(result: &MethodResult, comparison: &Comparison) -> String {
-    let several = comparison.results.iter().filter(|other| other.method == result.method).count() > 1;
-    if several { format!("{} · {}", result.method, result.rule) } else { result.method.clone() }
+    let several = comparison.results.iter().filter(|other| other.name() == result.name()).count() > 1;
+    if several { format!("{} · {}", result.name(), result.rule) } else { result.name() }
 }
 
 /// A share in per cent with two significant digits or so.

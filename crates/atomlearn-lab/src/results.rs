@@ -6,7 +6,7 @@ use crate::data::DataInfo;
 use crate::grid::Axis;
 use crate::metrics::{balanced_accuracy, macro_f1};
 use crate::provenance::Provenance;
-use crate::record::{PairedTest, Protocol, Record, RuleOutcome};
+use crate::record::{PairedTest, Protocol, Record, RuleOutcome, entry_name};
 use crate::statistics::{corrected_resampled_t, holm, mcnemar, mean, std};
 use atomlearn::registry::Values;
 use serde::Serialize;
@@ -53,6 +53,12 @@ pub struct Majority {
 pub struct MethodResult {
     /// Method key.
     pub method: String,
+    /// What tells it from other entries of the same method, where there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Its own preprocessing, where it differs from the protocol's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prep: Option<String>,
     /// Decision rule.
     pub rule: String,
     /// True if this is the rule that the parameters choose.
@@ -104,14 +110,21 @@ pub struct MethodResult {
     pub confusion: Confusion,
 }
 
+impl MethodResult {
+    /// What people call it: its method and what tells it from others of the same method.
+    pub fn name(&self) -> String {
+        entry_name(&self.method, self.variant.as_deref())
+    }
+}
+
 /// A test of "no difference" between two results.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairTest {
-    /// Method of the first.
+    /// Method of the first, with its variant in brackets if it has one.
     pub a: String,
     /// Rule of the first.
     pub a_rule: String,
-    /// Method of the second.
+    /// Method of the second, likewise.
     pub b: String,
     /// Rule of the second.
     pub b_rule: String,
@@ -143,14 +156,15 @@ pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
     groups(records).iter().map(|group| comparison(group)).collect()
 }
 
-/// The records of every set of data, preprocessing and training size, in order of appearance.
+/// The records of every set of data, preprocessing, training size and number of folds, in order of appearance.
 ///
 /// Records of a shorter and of a longer experiment on the same data thus count as one. Those of sweeps are left out: see
 /// [`crate::sweep::sweeps`].
 pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
     let kind = |record: &Record| {
         let protocol = &record.protocol;
-        (record.data.sha256.clone(), protocol.prep.clone(), protocol.train_per_class, record.classes.clone())
+        let layout = (protocol.train_per_class, protocol.folds);
+        (record.data.sha256.clone(), protocol.prep.clone(), layout, record.classes.clone())
     };
     let same = |a: &Record, b: &Record| kind(a) == kind(b);
     let mut groups: Vec<Vec<&Record>> = Vec::new();
@@ -167,7 +181,10 @@ pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
 pub fn series<'a>(records: &[&'a Record]) -> Vec<Vec<&'a Record>> {
     let mut series: Vec<Vec<&Record>> = Vec::new();
     for &record in records {
-        let same = |other: &Record| other.method == record.method && given(other) == given(record);
+        let same = |other: &Record| {
+            let entry = |r: &Record| (r.method.clone(), r.variant.clone(), r.prep.clone());
+            entry(other) == entry(record) && given(other) == given(record)
+        };
         match series.iter_mut().find(|series| same(series[0])) {
             Some(series) => series.push(record),
             None => series.push(vec![record]),
@@ -200,7 +217,7 @@ pub fn comparison(records: &[&Record]) -> Comparison {
         schema: SCHEMA,
         data: first.data.clone(),
         protocol: Protocol {
-            repeats: splits.len(),
+            repeats: splits.len().div_ceil(first.protocol.folds.unwrap_or(1).max(1)),
             seed: first.protocol.seed.filter(|_| one_seed),
             ..first.protocol.clone()
         },
@@ -239,6 +256,8 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
     let each = |value: fn(&Record) -> f64| series.iter().map(|record| value(record)).collect();
     MethodResult {
         method: first.method.clone(),
+        variant: first.variant.clone(),
+        prep: first.prep.clone(),
         rule: rule.clone(),
         in_use: *rule == first.rule,
         params: given(first).0,
@@ -339,9 +358,9 @@ fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult), wan
         }
     };
     Some(PairTest {
-        a: a.1.method.clone(),
+        a: a.1.name(),
         a_rule: a.1.rule.clone(),
-        b: b.1.method.clone(),
+        b: b.1.name(),
         b_rule: b.1.rule.clone(),
         test,
         difference: mean(&accuracies_a) - mean(&accuracies_b),

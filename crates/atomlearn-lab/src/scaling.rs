@@ -45,8 +45,9 @@ fn name(data: &LabData, feature: usize) -> String {
 
 /// Standard deviation of a feature; rounding alone counts as none.
 fn spread(data: &LabData, places: &[usize], feature: usize) -> f64 {
-    let values = || places.iter().map(|&j| data.x[(feature, j)]);
-    let n = places.len() as f64;
+    // Cells that are missing are filled later.
+    let values = || places.iter().map(|&j| data.x[(feature, j)]).filter(|v| !v.is_nan());
+    let n = values().count() as f64;
     let mean = values().map(|v| v / n).sum::<f64>();
     let deviation = values().map(|v| (v - mean).powi(2) / n).sum::<f64>().sqrt();
     if deviation > 1e-12 * mean.abs() { deviation } else { 0.0 }

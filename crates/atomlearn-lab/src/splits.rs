@@ -35,6 +35,15 @@ pub struct Splits {
     pub train_per_class: Option<usize>,
     /// The seed, where they were drawn here.
     pub seed: Option<u64>,
+    /// Folds of a cross-validation, where they are that: as many splits in a row belong to one cut of the data.
+    pub folds: Option<usize>,
+}
+
+impl Splits {
+    /// How often splits were drawn, or all data cut into folds.
+    pub fn repeats(&self) -> usize {
+        self.splits.len() / self.folds.unwrap_or(1).max(1)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +51,9 @@ struct SplitFile {
     schema: String,
     #[serde(default)]
     data_sha256: Option<String>,
+    /// See [`Splits::folds`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folds: Option<usize>,
     splits: Vec<Split>,
 }
 
@@ -70,7 +82,7 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
         )));
     }
     let splits = (0..repeats as u64).map(|repeat| draw(&by_class, train_per_class, seed, repeat)).collect();
-    Ok(Splits { splits, train_per_class: Some(train_per_class), seed: Some(seed) })
+    Ok(Splits { splits, train_per_class: Some(train_per_class), seed: Some(seed), folds: None })
 }
 
 fn draw(by_class: &[Vec<usize>], train_per_class: usize, seed: u64, repeat: u64) -> Split {
@@ -110,7 +122,7 @@ pub fn given(data: &LabData) -> Result<Splits> {
         .as_ref()
         .ok_or_else(|| Error::Data(format!("{}: the data carry no split (no variable `is_train`)", data.info.path)))?;
     let (train, test) = (0..is_train.len()).partition(|&i| is_train[i]);
-    checked(vec![Split { train, test }], data, "is_train")
+    checked(vec![Split { train, test }], None, data, "is_train")
 }
 
 /// Reads a split file and checks it against the data.
@@ -136,19 +148,23 @@ pub fn parse(path: &Path, bytes: &[u8], data: &LabData) -> Result<Splits> {
             ),
         ));
     }
-    checked(file.splits, data, &path.display().to_string())
+    checked(file.splits, file.folds, data, &path.display().to_string())
 }
 
 /// Writes a split file, atomically.
 pub fn write(path: &Path, splits: &Splits, data: &LabData) -> Result<()> {
-    let file =
-        SplitFile { schema: SCHEMA.into(), data_sha256: Some(data.info.sha256.clone()), splits: splits.splits.clone() };
+    let file = SplitFile {
+        schema: SCHEMA.into(),
+        data_sha256: Some(data.info.sha256.clone()),
+        folds: splits.folds,
+        splits: splits.splits.clone(),
+    };
     let text = serde_json::to_string(&file).map_err(|e| Error::format(path, e.to_string()))?;
     write_atomically(path, (text + "\n").as_bytes())
 }
 
 /// Refuses splits that no experiment could use, and finds the number of training samples per class.
-fn checked(splits: Vec<Split>, data: &LabData, origin: &str) -> Result<Splits> {
+fn checked(splits: Vec<Split>, folds: Option<usize>, data: &LabData, origin: &str) -> Result<Splits> {
     let n = data.targets.len();
     if splits.is_empty() {
         return Err(Error::Data(format!("{origin}: holds no split")));
@@ -177,8 +193,25 @@ fn checked(splits: Vec<Split>, data: &LabData, origin: &str) -> Result<Splits> {
         }
         sizes.extend(counts);
     }
+    if let Some(folds) = folds.filter(|&folds| !are_folds(&splits, folds)) {
+        return Err(Error::Data(format!(
+            "{origin}: says that its splits are folds of {folds}, but {folds} in a row have test samples in common or some are left over"
+        )));
+    }
     let same = sizes.iter().all(|&size| size == sizes[0]);
-    Ok(Splits { splits, train_per_class: same.then_some(sizes[0]), seed: None })
+    Ok(Splits { splits, train_per_class: same.then_some(sizes[0]).filter(|_| folds.is_none()), seed: None, folds })
+}
+
+/// True if every `folds` splits in a row test no sample twice.
+fn are_folds(splits: &[Split], folds: usize) -> bool {
+    let disjoint = |cut: &[Split]| {
+        let mut tested: Vec<usize> = cut.iter().flat_map(|split| split.test.iter().copied()).collect();
+        let all = tested.len();
+        tested.sort_unstable();
+        tested.dedup();
+        tested.len() == all
+    };
+    folds > 1 && splits.len() % folds == 0 && splits.chunks(folds).all(disjoint)
 }
 
 #[cfg(test)]
@@ -242,6 +275,11 @@ mod tests {
         assert!(refuse("[0,0,2]", "[1]").contains("sample 0 is twice in the training part"));
         assert!(refuse("[0,1]", "[2]").contains("class `b` has no training sample"));
         assert!(refuse("[0,2]", "[]").contains("2 training and 0 test samples"));
+        let folds = crate::folds::cross_validation(&data, 2, 3, 1).unwrap();
+        write(&path, &folds, &data).unwrap();
+        assert_eq!(read(&path, &data).unwrap(), Splits { seed: None, ..folds.clone() });
+        write(&path, &Splits { folds: Some(3), ..folds }, &data).unwrap();
+        assert!(read(&path, &data).unwrap_err().to_string().contains("folds of 3"));
         std::fs::write(&path, format!(r#"{{"schema":"{SCHEMA}","data_sha256":"00","splits":[]}}"#)).unwrap();
         assert!(read(&path, &data).unwrap_err().to_string().contains("made for other data"));
         std::fs::write(&path, "{}").unwrap();

@@ -83,7 +83,8 @@ pub fn sweeps(records: &[Record]) -> Vec<Sweep> {
         params
     };
     let kind = |record: &Record| {
-        let protocol = (record.data.sha256.clone(), record.protocol.prep.clone(), record.protocol.train_per_class);
+        let layout = (record.protocol.train_per_class, record.protocol.folds);
+        let protocol = (record.data.sha256.clone(), record.protocol.prep.clone(), layout);
         (record.method.clone(), record.sweep.clone(), others(record), protocol)
     };
     let mut groups: Vec<Vec<&Record>> = Vec::new();

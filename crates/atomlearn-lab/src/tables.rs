@@ -2,6 +2,7 @@
 
 use crate::cells::tex;
 use crate::citations;
+use crate::record::Protocol;
 use crate::results::{Comparison, Majority, MethodResult};
 use crate::statistics::mean;
 use atomlearn::registry;
@@ -50,7 +51,7 @@ pub fn is_best(result: &MethodResult, all: &[MethodResult]) -> bool {
 
 fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<Line> {
     let line = |result: &MethodResult| Line {
-        method: result.method.clone(),
+        method: result.name(),
         rule: result.rule.clone(),
         accuracy: match result.std {
             Some(std) => format!("{}{plus_minus}{}", percent(result.mean), percent(std)),
@@ -76,7 +77,7 @@ pub fn no_better_than_guessing(comparison: &Comparison) -> Option<String> {
     let majority = comparison.majority.as_ref()?;
     let beaten = |result: &&MethodResult| result.ci95.map_or(result.mean, |[low, _]| low) <= majority.mean;
     let names: Vec<String> =
-        comparison.results.iter().filter(beaten).map(|result| format!("{} ({})", result.method, result.rule)).collect();
+        comparison.results.iter().filter(beaten).map(|result| format!("{} ({})", result.name(), result.rule)).collect();
     (!names.is_empty()).then(|| {
         format!(
             "Not clearly better than guessing the most frequent class ({} %): {}.",
@@ -125,16 +126,65 @@ pub fn plain_table(width: u16, color: bool) -> Table {
 /// What a reader must know to read the table, in one or two lines.
 pub fn caption(comparison: &Comparison) -> String {
     let (data, protocol) = (&comparison.data, &comparison.protocol);
+    let splits = splits_text(protocol);
+    let seed = protocol.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    let tuned = comparison.results.iter().find(|result| result.tuned.is_some());
+    let tuned = tuned.map_or(String::new(), |result| {
+        let whose = if result.variant.is_some() { format!(" of {}", result.name()) } else { String::new() };
+        format!("; parameters{whose} tuned within each training part")
+    });
+    format!(
+        "{}: {} samples, {} features, {} classes; {splits}{seed}; preprocessing {}{tuned}",
+        data.path,
+        data.samples,
+        data.features,
+        data.classes,
+        prep_text(comparison)
+    )
+}
+
+fn splits_text(protocol: &Protocol) -> String {
+    if let Some(folds) = protocol.folds {
+        let times = if protocol.repeats == 1 { "once".into() } else { format!("{} times", protocol.repeats) };
+        return format!("stratified {folds}-fold cross-validation, {times}");
+    }
     let per_class =
         protocol.train_per_class.map_or("given training samples".into(), |n| format!("{n} training samples per class"));
     let splits = if protocol.repeats == 1 { "1 split".into() } else { format!("{} splits", protocol.repeats) };
-    let seed = protocol.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-    let tuned = comparison.results.iter().any(|result| result.tuned.is_some());
-    let tuned = if tuned { "; parameters tuned within each training part" } else { "" };
-    format!(
-        "{}: {} samples, {} features, {} classes; {per_class}, {splits}{seed}; preprocessing {}{tuned}",
-        data.path, data.samples, data.features, data.classes, protocol.prep
-    )
+    format!("{per_class}, {splits}")
+}
+
+/// What cross-validation means for the numbers, where they come from it.
+pub fn folds_sentence(comparison: &Comparison) -> Option<String> {
+    let times = match comparison.protocol.repeats {
+        1 => "once".to_string(),
+        2 => "twice".to_string(),
+        n => format!("{n} times"),
+    };
+    comparison.protocol.folds.map(|folds| {
+        format!(
+            "Every sample is tested {times}, each time by a model trained on the other {} of {folds} folds; intervals and tests \
+             allow for the overlap of the training parts.",
+            folds.saturating_sub(1)
+        )
+    })
+}
+
+/// Preprocessing of the comparison, and of the methods that have their own.
+pub fn prep_text(comparison: &Comparison) -> String {
+    let mut own: Vec<String> = Vec::new();
+    for result in &comparison.results {
+        let Some(prep) = &result.prep else { continue };
+        let text = match prep.as_str() {
+            "none" => format!("{}: none, it scales samples itself", result.name()),
+            prep => format!("{}: {prep}", result.name()),
+        };
+        if !own.contains(&text) {
+            own.push(text);
+        }
+    }
+    let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join("; ")) };
+    format!("{}{own}", comparison.protocol.prep)
 }
 
 /// A Markdown table, the best in bold.
@@ -165,7 +215,7 @@ pub fn csv(comparison: &Comparison) -> String {
             mean(&result.train_cpu_seconds).to_string(),
             mean(&result.test_cpu_seconds).to_string(),
         ];
-        let _ = writeln!(text, "{},{},{},{}", result.method, result.rule, result.accuracy.len(), numbers.join(","));
+        let _ = writeln!(text, "{},{},{},{}", result.name(), result.rule, result.accuracy.len(), numbers.join(","));
     }
     if let Some(majority) = &comparison.majority {
         let _ = writeln!(text, "{MAJORITY},,{},{},,,,,,,", majority.accuracy.len(), majority.mean);
@@ -204,7 +254,7 @@ pub fn tests_against_best(comparison: &Comparison) -> Vec<String> {
         return Vec::new();
     };
     let name = |method: &str, rule: &str| format!("{method} ({rule})");
-    let best = name(&best.method, &best.rule);
+    let best = name(&best.name(), &best.rule);
     let line = |test: &crate::results::PairTest| {
         let (a, b) = (name(&test.a, &test.a_rule), name(&test.b, &test.b_rule));
         let (other, difference) = match (a == best, b == best) {

@@ -198,7 +198,7 @@ impl Tuning<'_> {
         let grid = &self.spec.grid;
         let after: Vec<&Axis> = grid.decision.iter().chain(&grid.readout).collect();
         let params = crate::record::sorted_text(&self.unit_params(unit));
-        let (key, sha256, fold) = (self.method.key, &self.folds.data.info.sha256, &self.folds.splits[unit.fold]);
+        let (key, sha256, fold) = (self.method.key, self.folds.data.identity(), &self.folds.splits[unit.fold]);
         digest_text(&format!("{key}\n{params}\n{:?}\n{after:?}\n{prep}\n{}\n{sha256}", unit.iterations, fold.digest()))
     }
 

@@ -24,11 +24,12 @@ type Trained = Result<(atomlearn::Model, Trace, f64), Error>;
 /// A model as it stands after an iteration.
 type Interim = Result<atomlearn::Model, Error>;
 
-/// Trains a method. `params` and `info` are JSON objects, `labels` one text per row of `x`. `on_step`, if given, is called
+/// Trains a method. `params` and `info` are JSON objects, `labels` one text per row of `x`, `groups` one number per row: rows of
+/// one group are left out together where a method leaves samples out. `on_step`, if given, is called
 /// after every iteration with the step as JSON and a function that makes the model as it stands; True ends training.
 /// Returns the model, the steps as JSON, the warnings, and the seconds that preprocessing and training took.
 #[pyfunction]
-#[pyo3(signature = (key, params, prep, x, labels, info, threads, on_step=None))]
+#[pyo3(signature = (key, params, prep, x, labels, info, threads, on_step=None, groups=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit(
     py: Python<'_>,
@@ -40,6 +41,7 @@ pub fn fit(
     info: &str,
     threads: usize,
     on_step: Option<Bound<'_, PyAny>>,
+    groups: Option<Vec<usize>>,
 ) -> PyResult<(Model, String, Vec<String>, f64)> {
     let method = registry::method(key).map_err(to_python)?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
@@ -48,6 +50,10 @@ pub fn fit(
     let mut info: Values = serde_json::from_str(info).map_err(bad_json)?;
     let x = samples(&x)?;
     let train = py.detach(|| Dataset::new(x, &labels)).map_err(to_python)?;
+    let train = match groups {
+        Some(groups) => train.with_groups(&groups).map_err(to_python)?,
+        None => train,
+    };
     drop(labels);
 
     let (interim, models) = channel();

@@ -1,7 +1,7 @@
 //! Experiments and the report page from Python.
 
 use crate::arrays::owned;
-use crate::error::{bad_json, to_python};
+use crate::error::{bad_json, check_outputs, to_python};
 use crate::run::{Answer, Link, Listener, run};
 use atomlearn::file::write_atomically;
 use atomlearn::io::RawData;
@@ -11,23 +11,28 @@ use atomlearn::{Error, Step};
 use atomlearn_lab::compare::{Entry, Plan, Run, RunError, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::lines::Appender;
+use atomlearn_lab::output_kind::Kind;
 use atomlearn_lab::record::{self, Record};
 use atomlearn_lab::results::comparisons;
-use atomlearn_lab::{report as pages, splits, tables};
+use atomlearn_lab::{folds, report as pages, splits, tables};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
 /// Widest table; Python cannot know where it will be shown.
 const TABLE_WIDTH: u16 = 100;
 
-/// Compares methods on the same stratified splits. `methods` is a list of keys and JSON parameters; `on_run`, if given, is
+/// How a comparison splits the data: so many training samples of every class, or else folds; how often; and the seed.
+type Layout = (Option<usize>, usize, usize, u64);
+
+/// Compares methods on the same stratified splits. Without `prep` every method has its own. `report` is only checked: the page is made
+/// from the records afterwards. `methods` is a list of keys and JSON parameters; `on_run`, if given, is
 /// called before every run with where the comparison stands, as JSON. Returns the comparison as JSON and as a table.
 #[pyfunction]
-#[pyo3(signature = (x, labels, name, methods, train_per_class, repeats, seed, prep, records, threads, on_run=None))]
+#[pyo3(signature = (x, labels, name, methods, layout, prep, records, report, force, threads, on_run=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn compare(
     py: Python<'_>,
@@ -35,24 +40,34 @@ pub fn compare(
     labels: Vec<String>,
     name: &str,
     methods: Vec<(String, String)>,
-    train_per_class: usize,
-    repeats: usize,
-    seed: u64,
-    prep: &str,
+    layout: Layout,
+    prep: Option<&str>,
     records: Option<PathBuf>,
+    report: Option<PathBuf>,
+    force: bool,
     threads: usize,
     on_run: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
+    let given: Option<PrepSpec> = prep.map(str::parse).transpose().map_err(to_python)?;
     let entry = |(key, params): (String, String)| -> PyResult<Entry> {
         let method = registry::method(&key).map_err(to_python)?;
         let params: Values = serde_json::from_str(&params).map_err(bad_json)?;
-        Ok(Entry::new(method, method.complete(&params).map_err(to_python)?))
+        let (own, params) = method.settle(given.as_ref(), &params).map_err(to_python)?;
+        let own = (given.is_none() && own != PrepSpec::default()).then_some(own);
+        Ok(Entry { prep: own, ..Entry::new(method, params) })
     };
     let entries: Vec<Entry> = methods.into_iter().map(entry).collect::<PyResult<_>>()?;
-    let prep: PrepSpec = prep.parse().map_err(to_python)?;
+    let prep = given.clone().unwrap_or_default();
+    let outputs = [(records.as_deref(), Kind::Records), (report.as_deref(), Kind::Report)];
+    let outputs: Vec<(&Path, Kind)> = outputs.into_iter().filter_map(|(path, kind)| Some((path?, kind))).collect();
+    check_outputs(&[], &outputs, force)?;
     let raw = RawData { labels: Some(labels), ..RawData::new(owned(&x)?) };
     let data = LabData::new(name, digest_raw(&raw), raw).map_err(to_python)?;
-    let splits = splits::stratified(&data, train_per_class, repeats, seed).map_err(to_python)?;
+    let splits = match layout {
+        (Some(train_per_class), _, repeats, seed) => splits::stratified(&data, train_per_class, repeats, seed),
+        (None, folds, repeats, seed) => folds::cross_validation(&data, folds, repeats, seed),
+    };
+    let splits = splits.map_err(to_python)?;
 
     let job = move |link: &mut Link| {
         let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
@@ -74,9 +89,11 @@ pub fn compare(
     Ok((text, tables::terminal(&comparison, TABLE_WIDTH, false)))
 }
 
-/// The report page of a file of records.
+/// The report page of a file of records; only with `force` in the place of a file that is no report.
 #[pyfunction]
-pub fn report(py: Python<'_>, records: PathBuf, path: PathBuf) -> PyResult<()> {
+#[pyo3(signature = (records, path, force=false))]
+pub fn report(py: Python<'_>, records: PathBuf, path: PathBuf, force: bool) -> PyResult<()> {
+    check_outputs(&[&records], &[(&path, Kind::Report)], force)?;
     let write = || {
         let found = record::read(&records)?;
         if found.is_empty() {

@@ -1,10 +1,12 @@
 //! A trained model behind a frozen Python class.
 
 use crate::arrays::{rows, samples};
-use crate::error::to_python;
+use crate::error::{bad_json, check_outputs, to_python};
 use crate::run::pool;
 use atomlearn::io::{Cell, Encoded, TableSchema};
+use atomlearn::methods::auto::AutoModel;
 use atomlearn::{Error, MatRef};
+use atomlearn_lab::output_kind::Kind;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -26,13 +28,17 @@ impl Model {
         py.detach(|| atomlearn::Model::load(&path)).map(Model).map_err(to_python)
     }
 
-    /// Writes a model file, whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    /// Writes a model file, whole or not at all; only with `force` in the place of a file that is no model.
+    #[pyo3(signature = (path, force=false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        check_outputs(&[], &[(&path, Kind::Model)], force)?;
         py.detach(|| self.0.save(&path)).map_err(to_python)
     }
 
-    /// Writes preprocessing and model as one ONNX graph, whole or not at all.
-    fn to_onnx(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    /// Writes preprocessing and model as one ONNX graph, whole or not at all; only with `force` in the place of another file.
+    #[pyo3(signature = (path, force=false))]
+    fn to_onnx(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        check_outputs(&[], &[(&path, Kind::Onnx)], force)?;
         py.detach(|| atomlearn::export::write_onnx(&self.0, &path)).map_err(to_python)
     }
 
@@ -163,6 +169,43 @@ impl Model {
             found.set_item(rule, rows(py, scores.as_ref())?)?;
         }
         Ok(found)
+    }
+
+    /// Calibrated probabilities, samples x classes; `None` for methods that have none.
+    fn probabilities<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Option<Rows<'py>>> {
+        let found = self.on_threads(py, &x, threads, |model, x| model.probabilities(x))?;
+        found.map(|found| rows(py, found.as_ref())).transpose()
+    }
+
+    /// What leave-one-out found in training, as JSON (`atomlearn.auto/1`); `None` for methods other than `auto`.
+    fn auto_report(&self) -> PyResult<Option<String>> {
+        let report = AutoModel::of(&self.0).map(|auto| serde_json::to_string(auto.report()));
+        report.transpose().map_err(bad_json)
+    }
+
+    /// Leave-one-out probabilities, samples x classes, and the place of each sample in the training data; `None` for methods
+    /// other than `auto`.
+    fn left_out<'py>(&self, py: Python<'py>) -> PyResult<Option<(Rows<'py>, Vec<usize>)>> {
+        let Some(auto) = AutoModel::of(&self.0) else { return Ok(None) };
+        let (probabilities, places) = auto.left_out_probabilities();
+        Ok(Some((rows(py, probabilities.as_ref())?, places.to_vec())))
+    }
+
+    /// Every training sample that leave-one-out judged, with its label, the probability of that label and the most probable one, the
+    /// least probable label first; empty for methods other than `auto`.
+    fn suspicious(&self) -> Vec<(usize, String, f64, String)> {
+        let all = AutoModel::of(&self.0).map_or_else(Vec::new, |auto| auto.suspicious(usize::MAX));
+        all.into_iter().map(|entry| (entry.sample, entry.label, entry.proba, entry.suggested)).collect()
+    }
+
+    /// What each reading of `auto` says, samples x classes, in the order of the report; `None` for other methods.
+    fn contributions<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Option<Vec<Rows<'py>>>> {
+        let explain = |model: &atomlearn::Model, x: MatRef<'_, f64>| {
+            let Some(auto) = AutoModel::of(model) else { return Ok(None) };
+            auto.explain(model.prepare(x)?.as_ref()).map(Some)
+        };
+        let found = self.on_threads(py, &x, threads, explain)?;
+        found.map(|all| all.iter().map(|scores| rows(py, scores.as_ref())).collect()).transpose()
     }
 
     /// Samples after preprocessing.

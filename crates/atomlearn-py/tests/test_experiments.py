@@ -26,6 +26,35 @@ def test_compare_equals_the_command_line(digits, command_line, tmp_path):
     assert [r["rule"] for r in found.results] == ["residual", "svm", "fused", "residual"]
 
 
+def test_auto_has_its_own_views_unless_preprocessing_is_given(digits, command_line, tmp_path):
+    X, y, *_ = digits
+    found = atomlearn.compare(X, y, ["auto", "ridge"], train_per_class=10, repeats=2)
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    line = ["compare", str(tmp_path / "d.npz"), "--methods", "auto,ridge", "--train-per-class", "10", "--repeats", "2"]
+    done = subprocess.run([command_line, "--quiet", "--json", *line], capture_output=True, text=True)
+    there = json.loads(done.stdout)["results"]
+    assert [r["accuracy"] for r in found.results] == [r["accuracy"] for r in there]
+    auto, ridge = found.results
+    assert (auto["prep"], auto["params"]["views"], "prep" in ridge) == ("none", None, False)
+    given = atomlearn.compare(X, y, ["auto"], train_per_class=10, repeats=1, prep="unit").results[0]
+    assert "prep" not in given and given["params"]["views"] == "given"
+
+
+def test_cross_validation_is_the_default(digits, command_line, tmp_path):
+    X, y, *_ = digits
+    found = atomlearn.compare(X, y, ["ridge"])
+    protocol = found.to_dict()["protocol"]
+    assert (protocol["folds"], protocol["repeats"], protocol["train_per_class"]) == (5, 2, None)
+    assert len(found.results[0]["accuracy"]) == 10 and np.sum(found.results[0]["confusion"]) == 2 * len(y)
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    line = [command_line, "--quiet", "--json", "compare", str(tmp_path / "d.npz"), "--methods", "ridge"]
+    there = json.loads(subprocess.run(line, capture_output=True, text=True).stdout)
+    assert there["results"][0]["accuracy"] == found.results[0]["accuracy"]
+    assert len(atomlearn.compare(X, y, ["ridge"], folds=3, repeats=1).results[0]["accuracy"]) == 3
+    with pytest.raises(ValueError, match="not both"):
+        atomlearn.compare(X, y, ["ridge"], folds=3, train_per_class=5)
+
+
 def test_tables_frames_records_and_page(digits, tmp_path, capsys):
     X, y, *_ = digits
     records, page = tmp_path / "r.jsonl", tmp_path / "page.html"

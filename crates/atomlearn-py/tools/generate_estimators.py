@@ -29,6 +29,8 @@ NAMES = {
 # where the atoms of every class span the plane: all residuals are equally small and tell the classes apart only by
 # chance. That is no failure of methods made for many features, so these carry the tag `poor_score`.
 POOR_SCORE = {"src", "crc", "dpl"}
+# Methods that tune themselves by leave-one-out: probabilities need no parameter, and fits leave more behind.
+SELF_TUNING = {"auto"}
 
 HEAD = '''"""One class per method, written by tools/generate_estimators.py from the registry: do not edit."""
 
@@ -38,6 +40,7 @@ from typing import Literal
 
 import numpy as np
 
+from ._auto import SelfTuningClassifier
 from ._base import CodingClassifier, DictionaryClassifier
 from ._progress import Callback
 '''
@@ -66,6 +69,35 @@ SHARED = [
         "Callback | None",
         "None",
         "Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.",
+    ),
+]
+
+
+# Parameters of calibration by folds.
+CALIBRATION = ("probability", "calibration_cv")
+# Attributes of methods that tune themselves.
+LEFT_OUT = [
+    ("loo_accuracy_", "float", "Leave-one-out accuracy: an honest estimate from training data alone."),
+    ("loo_ci_", "tuple of two floats", "Wilson's 95 % interval of it."),
+    ("loo_log_loss_", "float", "Log loss of the leave-one-out probabilities."),
+    ("loo_majority_", "float", "Share of the largest class."),
+    ("loo_confusion_", "ndarray of shape (n_classes, n_classes)", "Leave-one-out counts, true classes in rows."),
+    (
+        "loo_predict_proba_",
+        "ndarray of shape (n_samples, n_classes)",
+        "Probabilities of every training sample by a fit without it; nan for samples that were not left out: "
+        "some, if there are more than 4000.",
+    ),
+    (
+        "suspicious_labels_",
+        "structured ndarray",
+        "Training samples whose label leave-one-out disagrees with, the least probable first: `sample`, "
+        "`label`, `proba`, `suggested`.",
+    ),
+    (
+        "chosen_",
+        "list of dict",
+        "The fused readings: `reading`, `view`, `kernel`, `gamma`, `kappa`, `weight`.",
     ),
 ]
 
@@ -138,6 +170,8 @@ def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], cod
     if codes:
         kind = "ndarray of shape (n_atoms, n_features)"
         attributes.insert(3, ("components_", kind, "The atoms, after preprocessing."))
+    if rows[-1]["key"] in SELF_TUNING:
+        attributes[3:3] = LEFT_OUT
     for name, kind, doc in attributes:
         lines += [f"    {name} : {kind}", fill(doc, "        ")]
     if any(row["presets"] for row in rows):
@@ -164,6 +198,8 @@ def class_source(name: str, rows: list[dict]) -> str:
     own_prep = literal(rows[-1]["default_prep"])
     parameters = own + [(n, kind, own_prep if n == "prep" else default, doc) for n, kind, default, doc in SHARED]
     base = "CodingClassifier" if codes else "DictionaryClassifier"
+    if rows[-1]["key"] in SELF_TUNING:
+        base, parameters = "SelfTuningClassifier", [row for row in parameters if row[0] not in CALIBRATION]
     lines = [f"class {name}({base}):", docstring(rows, parameters, codes), ""]
     lines.append("    _methods = {")
     for row in rows:

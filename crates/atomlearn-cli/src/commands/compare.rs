@@ -9,25 +9,34 @@ use crate::progress::CompareWatch;
 use crate::settings::{self, Kept, Own, TuneFlags};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::compare::Plan;
+use atomlearn_lab::data::LabData;
 use atomlearn_lab::record::{self, PairedTest, Record};
 use atomlearn_lab::results::{Comparison, comparisons, warnings};
-use atomlearn_lab::splits;
-use atomlearn_lab::{report, scaling, tables};
+use atomlearn_lab::splits::{self, Splits};
+use atomlearn_lab::{folds, report, scaling, tables};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  atomlearn compare faces.mat --methods crc,ridge --train-per-class 20 --repeats 10
+  atomlearn compare wine.csv
+  atomlearn compare faces.mat --methods auto,crc,ridge --train-per-class 20 --repeats 10
   atomlearn compare faces.mat --methods all --train-per-class 20 --set crc.kappa=0.01 --report faces.html
   atomlearn compare faces.mat --methods all --splits splits.json --prep pca:300,unit --json
   atomlearn compare faces.mat --methods all --train-per-class 20 --records runs.jsonl --resume
   atomlearn compare faces.mat --methods all --train-per-class 20 --format latex
   atomlearn compare faces.mat --methods lcdl-sv,crc --train-per-class 20 --tune --grid crc.kappa=0.01,0.1
 
-Without --train-per-class and --splits, the split that DATA carries (`is_train`) is used.
+Without --methods, `auto` and the fast methods are compared. Without --train-per-class and --splits,
+the split that DATA carries (`is_train`) is used or, if there is none, stratified 5-fold
+cross-validation, twice: every sample is tested in both by a model that has not seen it. Without
+--prep, `auto` scales samples in its own ways while the others get `unit`.
 A stopped comparison goes on where it was with --records FILE --resume. With --tune, parameters are
 chosen anew on every split by cross-validation that never sees the test part; --set fixes one.";
+
+/// Folds of a cross-validation, and how often the data are cut into them.
+const FOLDS: usize = 5;
+const CUTS: usize = 2;
 
 /// Compare methods on the same splits: accuracy, spread, 95 % interval, tests, times
 #[derive(clap::Args)]
@@ -35,13 +44,13 @@ chosen anew on every split by cross-validation that never sees the test part; --
 pub struct Args {
     /// Data file (.mat .npz .npy .csv .tsv .parquet .libsvm) or folder of images; `-` is CSV from stdin
     data: PathBuf,
-    /// Methods, a comma list, or `all`
-    #[arg(long, value_name = "KEYS", value_delimiter = ',', required = true)]
+    /// Methods, a comma list; `all` is every one, `fast` is `auto` and those that take no longer
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "fast")]
     methods: Vec<String>,
     #[command(flatten)]
     splitting: SplitArgs,
     /// Preprocessing, a comma list applied in order and fitted on training data only; with --tune it may be given
-    /// several times, and the best is chosen for every method and split [default: unit]
+    /// several times, and the best is chosen for every method and split [default: unit; `auto` scales samples itself]
     #[arg(long, value_name = "SPEC")]
     prep: Vec<String>,
     /// Set a parameter of a method; KEY. may be left out if there is only one
@@ -56,9 +65,10 @@ pub struct Args {
     /// With --tune: values to try for a parameter; KEY. may be left out if there is only one method
     #[arg(long, value_name = "KEY.NAME=V1,V2,...", requires = "tune")]
     grid: Vec<String>,
-    /// With --tune: number of folds
-    #[arg(long, value_name = "K", value_parser = at_least_one, default_value = "5")]
-    folds: usize,
+    /// Folds of the cross-validation that takes the place of --train-per-class; with --tune (also) of that within every
+    /// training part [default: 5]
+    #[arg(long, value_name = "K", value_parser = at_least_one)]
+    folds: Option<usize>,
     /// With --tune: take the simplest point within one standard error of the best
     #[arg(long, requires = "tune")]
     one_se: bool,
@@ -129,16 +139,18 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return Err(Failure::usage("--prep is given several times: choosing between them needs --tune"));
     }
     let prep = preps[0].clone();
-    let flags = TuneFlags { preps, folds: args.folds, seed: args.splitting.seed, one_se: args.one_se };
+    let flags = TuneFlags { preps, folds: args.folds.unwrap_or(FOLDS), seed: args.splitting.seed, one_se: args.one_se };
     let own = Own { set: &args.set, grid: &args.grid };
     let given = (!args.prep.is_empty()).then_some(&prep);
     let entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
     check_outputs(args)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_labelled(&args.data, console)?;
-    let all: Vec<usize> = (0..data.targets.len()).collect();
-    scaling::warning(&data, &all, &prep).iter().for_each(|warning| console.warn(warning));
-    let splits = args.splitting.choose(&data)?;
+    let data = args.reading.read_to_split(&args.data, console)?;
+    if entries.iter().any(|entry| entry.prep.is_none()) {
+        let all: Vec<usize> = (0..data.targets.len()).collect();
+        scaling::warning(&data, &all, &prep).iter().for_each(|warning| console.warn(warning));
+    }
+    let splits = choose_splits(args, &data)?;
     if let Some(path) = &args.save_splits {
         splits::write(path, &splits, &data)?;
     }
@@ -162,6 +174,21 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         Format::Csv => console.print(&tables::csv(&comparison)),
         Format::Latex => console.print(&tables::latex(&comparison)),
     }
+}
+
+/// What the user asked for, the split that the data carry, or cross-validation.
+fn choose_splits(args: &Args, data: &LabData) -> Result<Splits, Failure> {
+    let (given, asked) = (args.splitting.is_given(), args.folds.is_some() && !args.tune);
+    if given && asked {
+        return Err(Failure::usage(
+            "--folds is for cross-validation or for --tune; leave it out, or leave out --train-per-class and --splits",
+        ));
+    }
+    if given || (data.is_train.is_some() && !asked) {
+        return args.splitting.choose(data);
+    }
+    let (folds, repeats) = (args.folds.unwrap_or(FOLDS), args.splitting.repeats.unwrap_or(CUTS));
+    Ok(folds::cross_validation(data, folds, repeats, args.splitting.seed)?)
 }
 
 fn check_outputs(args: &Args) -> Result<(), Failure> {
@@ -203,6 +230,7 @@ pub fn warn(records: &[Record], console: &Console) {
 /// Table, tests and how to read them.
 pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Failure> {
     let mut text = format!("{}\n", tables::caption(comparison).replacen("; ", "\n", 1));
+    text += &tables::folds_sentence(comparison).map_or(String::new(), |sentence| sentence + "\n");
     text += &tables::terminal(comparison, console.width(), console.color);
     let tests = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {

@@ -83,7 +83,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
     args.writing.check(&[Some(path), args.reading.labels.as_ref()], &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_labelled(path, console)?;
+    let data = args.reading.read_to_split(path, console)?;
     let mut watch = CompareWatch::new(console, false);
     let records = reproduce::run(&recipe, &data, &kept.known, kept.file.as_ref(), &mut watch);
     watch.finish();

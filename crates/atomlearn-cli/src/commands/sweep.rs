@@ -74,7 +74,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
     args.writing.check(&inputs, &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_labelled(&args.data, console)?;
+    let data = args.reading.read_to_split(&args.data, console)?;
     let splits = args.splitting.choose(&data)?;
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let records = run_plan(&plan, &kept, false, console)?;

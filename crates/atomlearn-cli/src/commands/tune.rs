@@ -94,7 +94,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let outputs = [(args.output.as_ref(), Kind::Params), (args.records.as_ref(), Kind::TuneRecords)];
     args.writing.check(&[Some(&args.data), args.splits.as_ref(), args.reading.labels.as_ref()], &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, tune::checked_key, console)?;
-    let data = args.reading.read_labelled(&args.data, console)?;
+    let data = args.reading.read_to_split(&args.data, console)?;
     let places = training_part(args, &data)?;
     let folds = Folds::new(&data, &places, spec.folds, spec.seed)?;
     let tuning = Tuning { folds: &folds, prep: &preps[0], method, base: &base, spec: &spec };

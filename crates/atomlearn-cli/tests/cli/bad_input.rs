@@ -53,7 +53,10 @@ fn wrong_usage() {
     place.refuses("train data.csv --method crc -o no/such/folder.model", 2, &["does not exist"]);
     place.refuses("train data.csv --method crc -o -", 2, &["stdout"]);
     place.refuses("", 2, &["Usage"]);
-    place.refuses("compare data.csv --methods crc", 2, &["--train-per-class N", "--splits"]);
+    place.refuses("sweep data.csv --method crc --param kappa", 2, &["--train-per-class N", "--splits"]);
+    place.refuses("compare data.csv --train-per-class 2 --folds 3", 2, &["--folds", "--train-per-class"]);
+    place.refuses("compare data.csv --folds 1", 2, &["at least two"]);
+    place.refuses("compare data.csv --folds 99", 3, &["use fewer folds"]);
     place.refuses("compare data.csv --methods crc,crc --train-per-class 2", 2, &["named twice"]);
     let compare = "compare data.csv --methods crc,ridge --train-per-class 2";
     place.refuses(&format!("{compare} --set kappa=1"), 2, &["crc.kappa=1"]);

@@ -247,6 +247,12 @@ fn demo_runs_every_method_and_writes_the_page() {
     assert_eq!(run.code, 0, "{}", run.err);
     let result: Value = serde_json::from_str(&run.out).unwrap();
     let methods = place.json("methods --json")["methods"].as_array().unwrap().len();
-    assert!(result["results"].as_array().unwrap().len() >= methods);
+    let results = result["results"].as_array().unwrap();
+    assert!(results.len() > methods);
+    assert_eq!((&results[0]["method"], &results[0]["prep"]), (&"auto".into(), &"none".into()));
+    let variants: Vec<&str> = results.iter().filter_map(|row| row["variant"].as_str()).collect();
+    assert_eq!(variants, ["authors-code", "authors-code", "authors-code", "tuned", "tuned", "tuned"]);
+    assert!(results.iter().all(|row| row["variant"].is_null() || row["method"] == "lcdl-sv"));
+    assert!(results.iter().all(|row| row["tuned"].is_null() == (row["variant"] != "tuned")));
     assert_eq!(place.files(), ["atomlearn-report.html"]);
 }

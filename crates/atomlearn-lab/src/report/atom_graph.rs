@@ -86,7 +86,7 @@ pub fn atom_graph(id: String, record: &Record) -> Option<AtomGraphPlot> {
     let node = |(&(x, y), class): (&(f64, f64), &usize)| Node { x, y, color: class % 8 };
     Some(AtomGraphPlot {
         id,
-        method: record.method.clone(),
+        method: record.name(),
         note: format!(
             "{} atoms, {} edges; {} % of the edges join atoms of the same class",
             graph.classes.len(),

@@ -19,7 +19,7 @@ pub fn convergence(id: usize, series: &[Vec<&Record>]) -> Vec<Convergence> {
         let id = |what: &str| format!("{what}{id}-{s}");
         let panels = [objective(id("objective"), records), terms(id("terms"), records), rules(id("rules"), records)];
         let panels: Vec<Panel> = panels.into_iter().flatten().collect();
-        (!panels.is_empty()).then(|| Convergence { method: records[0].method.clone(), panels })
+        (!panels.is_empty()).then(|| Convergence { method: records[0].name(), panels })
     };
     series.iter().enumerate().filter_map(plots).collect()
 }

@@ -50,7 +50,7 @@ pub fn gallery(record: &Record) -> Option<Gallery> {
         })
     };
     Some(Gallery {
-        method: record.method.clone(),
+        method: record.name(),
         note: note(atoms, record.classes.len()),
         sharp: atoms.picture.is_some_and(|sides| sides.iter().all(|&side| side <= 20)),
         groups: atoms.classes.iter().filter_map(group).collect(),

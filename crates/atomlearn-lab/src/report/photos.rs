@@ -95,7 +95,7 @@ pub fn photo_gallery(photos: &Photos, records: &[&Record]) -> Option<PhotoGaller
     let method = |record: &&Record| {
         let mistakes: Vec<Shown> = record.mistakes.iter().filter_map(shown).collect();
         let note = format!("Of the first split, rule {}; first the one it was most sure of.", record.rule);
-        (!mistakes.is_empty()).then(|| Mistakes { method: record.method.clone(), note, mistakes })
+        (!mistakes.is_empty()).then(|| Mistakes { method: record.name(), note, mistakes })
     };
     let methods: Vec<Mistakes> = records.iter().filter_map(method).take(METHODS).collect();
     let note = match examples.len() {

@@ -11,7 +11,7 @@ use super::scatter::{Scatter, scatters};
 use crate::record::Record;
 use crate::results::{Comparison, Majority, MethodResult, PairTest, comparison, series};
 use crate::statistics::mean;
-use crate::tables::{MAJORITY, is_best, latex, no_better_than_guessing, p_value, percent, seconds};
+use crate::tables::{MAJORITY, is_best, latex, no_better_than_guessing, p_value, percent, prep_text, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -127,11 +127,16 @@ fn protocol(comparison: &Comparison, records: &[&Record]) -> String {
         Some(n) => format!("{n} samples of every class ({} in all)", first.n_train),
         None => format!("{} samples", first.n_train),
     };
+    let seeded = layout.seed.map_or(String::new(), |seed| format!(" (seed {seed})"));
     let splits = match (layout.repeats, layout.seed) {
+        (n, _) if layout.folds.is_some() => {
+            let (folds, times) = (layout.folds.unwrap_or(0), if n == 1 { "time" } else { "times" });
+            format!("Stratified {folds}-fold cross-validation, {n} {times}{seeded}: each split")
+        }
         (1, None) => "One given split".to_string(),
-        (1, Some(seed)) => format!("One random split (seed {seed})"),
+        (1, Some(_)) => format!("One random split{seeded}"),
         (n, None) => format!("Each of {n} given splits"),
-        (n, Some(seed)) => format!("Each of {n} random splits (seed {seed})"),
+        (n, Some(_)) => format!("Each of {n} random splits{seeded}"),
     };
     format!(
         "{} samples of {} features in {} classes. {splits} trains on {training} and tests on the other {}. \
@@ -140,7 +145,7 @@ fn protocol(comparison: &Comparison, records: &[&Record]) -> String {
         data.features,
         data.classes,
         first.truth.len(),
-        layout.prep
+        prep_text(comparison)
     )
 }
 
@@ -152,7 +157,7 @@ fn headline(comparison: &Comparison) -> String {
     let interval = best
         .ci95
         .map_or(String::new(), |[low, high]| format!(" (95 % interval {} to {})", percent(low), percent(high)));
-    let is_best = |method: &str, rule: &str| method == best.method && rule == best.rule;
+    let is_best = |method: &str, rule: &str| method == best.name() && rule == best.rule;
     let with_best = |test: &&PairTest| is_best(&test.a, &test.a_rule) != is_best(&test.b, &test.b_rule);
     let against: Vec<f64> = comparison.tests.iter().filter(with_best).map(|test| test.p_holm).collect();
     let clear = against.iter().filter(|p| **p < LEVEL).count();
@@ -192,7 +197,7 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2]) -> Vec<Row> {
         (1000.0 * (0.04 + 0.92 * share)).round() / 10.0
     };
     let row = |result: &MethodResult| Row {
-        method: result.method.clone(),
+        method: result.name(),
         rule: result.rule.clone(),
         mean: percent(result.mean),
         std: result.std.map_or("–".into(), percent),
@@ -233,7 +238,7 @@ fn tests(comparison: &Comparison) -> Tests {
     let mut shown: Vec<&MethodResult> = comparison.results.iter().collect();
     shown.sort_by(|a, b| b.mean.total_cmp(&a.mean));
     shown.truncate(MOST_TESTED);
-    let keys: Vec<String> = shown.iter().map(|result| key(&result.method, &result.rule)).collect();
+    let keys: Vec<String> = shown.iter().map(|result| key(&result.name(), &result.rule)).collect();
     let cell = |a: &String, b: &String| match known.get(&(a.clone(), b.clone())) {
         Some(&p) if a != b => PValue { text: p_value(p), significant: p < LEVEL },
         _ => PValue::default(),
@@ -274,7 +279,7 @@ fn warnings(comparison: &Comparison) -> Vec<WarningText> {
 fn params(comparison: &Comparison) -> Vec<(String, String)> {
     let one = |result: &MethodResult| {
         let list: Vec<String> = result.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        (result.method.clone(), list.join(" · ").replace("null", "auto").replace('"', ""))
+        (result.name(), list.join(" · ").replace("null", "auto").replace('"', ""))
     };
     comparison.results.iter().filter(|result| result.in_use).map(one).collect()
 }

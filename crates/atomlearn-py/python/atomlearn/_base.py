@@ -88,7 +88,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         return self
 
     @with_callbacks
-    def _fit(self, X, y) -> list[str]:
+    def _fit(self, X, y, groups: list[int] | None = None) -> list[str]:
         """Fits; returns what there is to warn about."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         X = _aligned(X)
@@ -96,10 +96,10 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         classes, targets = np.unique(y, return_inverse=True)
         names = _labels.names_of(classes)
         key, params, threads = self._method_key(), self._method_params(), self._threads()
-        notes: dict[str, Any] = {"class_kind": _labels.kind_of(classes)}
+        notes: dict[str, Any] = {"class_kind": _labels.kind_of(classes), "n_samples": len(X)}
         if hasattr(self, "feature_names_in_"):
             notes["feature_names"] = self.feature_names_in_.tolist()
-        if self.probability:
+        if getattr(self, "probability", False):
             notes["inverse_temperature"] = _calibration.inverse_temperature(self, X, y, self.calibration_cv)
 
         def fitted(model) -> dict[str, Any]:
@@ -117,6 +117,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
                 json.dumps({"python": notes}),
                 threads,
                 watch.listener(),
+                groups,
             )
         finally:
             watch.close()
@@ -239,18 +240,20 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         found = explain(self, self._samples(np.reshape(X, (1, -1)) if single else X), top)
         return found[0] if single else found
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike, *, force: bool = False) -> None:
         """Write the model file that the command line and ``atomlearn.load`` read.
 
         Parameters
         ----------
         path : str or path-like
-            The file; it is replaced as a whole or not at all.
+            The file; it is replaced as a whole or not at all, and only if it is a model (or empty).
+        force : bool, default=False
+            Replace whatever is there.
         """
         check_is_fitted(self)
-        self.model_.save(path)
+        self.model_.save(path, force)
 
-    def to_onnx(self, path: str | os.PathLike) -> None:
+    def to_onnx(self, path: str | os.PathLike, *, force: bool = False) -> None:
         """Write preprocessing and model as one ONNX graph for onnxruntime and other programs.
 
         Its input `x` takes doubles, samples in rows; its outputs are `label`, the class names as text, and `scores`,
@@ -260,10 +263,12 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         Parameters
         ----------
         path : str or path-like
-            The file; it is replaced as a whole or not at all.
+            The file; it is replaced as a whole or not at all, and only if it is such a graph (or empty).
+        force : bool, default=False
+            Replace whatever is there.
         """
         check_is_fitted(self)
-        self.model_.to_onnx(path)
+        self.model_.to_onnx(path, force)
 
     @classmethod
     def from_preset(cls: type[Self], name: str, **params) -> Self:

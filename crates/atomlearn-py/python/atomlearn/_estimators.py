@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from ._auto import SelfTuningClassifier
 from ._base import CodingClassifier, DictionaryClassifier
 from ._progress import Callback
 
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-class AutoClassifier(DictionaryClassifier):
+class AutoClassifier(SelfTuningClassifier):
     """Self-tuning fusion of three readings of one code (auto).
 
     Method `auto` of the registry. this project; the code is that of Zhang, Yang, Feng: Sparse representation or
@@ -48,10 +49,6 @@ class AutoClassifier(DictionaryClassifier):
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
         one), or `none`.
-    probability : bool, default=False
-        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
-    calibration_cv : int, default=5
-        Folds of the calibration; fewer where the smallest class has fewer samples.
     n_threads : int or None, default=None
         Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
         and joblib. Results do not depend on it.
@@ -68,6 +65,24 @@ class AutoClassifier(DictionaryClassifier):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if the samples had any.
+    loo_accuracy_ : float
+        Leave-one-out accuracy: an honest estimate from training data alone.
+    loo_ci_ : tuple of two floats
+        Wilson's 95 % interval of it.
+    loo_log_loss_ : float
+        Log loss of the leave-one-out probabilities.
+    loo_majority_ : float
+        Share of the largest class.
+    loo_confusion_ : ndarray of shape (n_classes, n_classes)
+        Leave-one-out counts, true classes in rows.
+    loo_predict_proba_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of every training sample by a fit without it; nan for samples that were not left out: some, if
+        there are more than 4000.
+    suspicious_labels_ : structured ndarray
+        Training samples whose label leave-one-out disagrees with, the least probable first: `sample`, `label`, `proba`,
+        `suggested`.
+    chosen_ : list of dict
+        The fused readings: `reading`, `view`, `kernel`, `gamma`, `kappa`, `weight`.
     n_iter_ : int
         Iterations; 0 for a method that does not iterate.
     objective_ : ndarray of shape (n_iter_,)
@@ -90,8 +105,6 @@ class AutoClassifier(DictionaryClassifier):
         views: Literal["both", "unit", "standard", "given"] | None = None,
         max_readings: int = 6,
         prep: str = "none",
-        probability: bool = False,
-        calibration_cv: int = 5,
         n_threads: int | None = None,
         verbose: int = 0,
         callback: Callback | None = None,
@@ -99,8 +112,6 @@ class AutoClassifier(DictionaryClassifier):
         self.views = views
         self.max_readings = max_readings
         self.prep = prep
-        self.probability = probability
-        self.calibration_cv = calibration_cv
         self.n_threads = n_threads
         self.verbose = verbose
         self.callback = callback

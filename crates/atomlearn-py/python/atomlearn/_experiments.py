@@ -56,22 +56,28 @@ class Comparison:
         return self._table
 
 
+# Folds of a cross-validation, how often samples are cut into them, and splits to draw otherwise.
+_FOLDS, _CUTS, _SPLITS = 5, 2, 5
+
+
 def compare(
     X,
     y,
     methods: Union[str, Sequence[Union[str, DictionaryClassifier]]] = "all",
     *,
-    train_per_class: int,
-    repeats: int = 5,
+    train_per_class: int | None = None,
+    folds: int | None = None,
+    repeats: int | None = None,
     seed: int = 0,
-    prep: str = "unit",
+    prep: str | None = None,
     name: str = "data",
     records: Union[str, os.PathLike, None] = None,
     report: Union[str, os.PathLike, None] = None,
+    force: bool = False,
     n_threads: int | None = None,
     verbose: int = 0,
 ) -> Comparison:
-    """Compare methods on the same stratified splits.
+    """Compare methods on the same stratified splits: drawn ones, or cross-validation.
 
     Parameters
     ----------
@@ -82,20 +88,25 @@ def compare(
     methods : "all" or list of str and estimators, default="all"
         Keys as in `methods`, with their defaults, or estimators, whose method and parameters count; their `prep` and
         the other parameters that all estimators share do not.
-    train_per_class : int
-        Samples of every class that train; all others test.
-    repeats : int, default=5
-        Number of splits.
+    train_per_class : int or None, default=None
+        Samples of every class that train; all others test. None is cross-validation.
+    folds : int or None, default=None
+        Folds of the cross-validation; None is 5.
+    repeats : int or None, default=None
+        Number of splits, or how often the samples are cut into folds; None is 5 splits, or 2 cuts.
     seed : int, default=0
         Seed of the splits.
-    prep : str, default="unit"
-        Preprocessing, fitted on the training samples of every split, the same for all methods.
+    prep : str or None, default=None
+        Preprocessing, fitted on the training samples of every split, the same for all methods. None is what every
+        method does by itself: `auto` scales samples in its own ways, the others get ``"unit"``.
     name : str, default="data"
         What the data are called in the table and on the page.
     records : path-like or None, default=None
         Append a record of every run to this file of JSON lines.
     report : path-like or None, default=None
         Write an HTML page.
+    force : bool, default=False
+        Let the page replace a file that is no such page.
     n_threads : int or None, default=None
         As for estimators.
     verbose : int, default=0
@@ -114,6 +125,10 @@ def compare(
     if isinstance(keys, str):
         raise TypeError(f"methods is a list of keys and estimators, or 'all', not {keys!r}")
     entries = [_entry(method) for method in keys]
+    if train_per_class is not None and folds is not None:
+        raise ValueError("give train_per_class or folds, not both")
+    if repeats is None:
+        repeats = _CUTS if train_per_class is None else _SPLITS
 
     def on_run(text: str) -> None:
         run = json.loads(text)
@@ -126,16 +141,16 @@ def compare(
             [names[target] for target in targets],
             name,
             entries,
-            train_per_class,
-            repeats,
-            seed,
+            (train_per_class, _FOLDS if folds is None else folds, repeats, seed),
             prep,
             kept,
+            report,
+            force,
             _threads.resolve(n_threads),
             on_run if verbose else None,
         )
         if report is not None:
-            _atomlearn.report(kept, report)
+            _atomlearn.report(kept, report, force)
     return Comparison(json.loads(text), table)
 
 
@@ -145,7 +160,7 @@ def _entry(method: str | DictionaryClassifier) -> tuple[str, str]:
     return method._method_key(), json.dumps(method._method_params())
 
 
-def report(records: str | os.PathLike, path: str | os.PathLike) -> None:
+def report(records: str | os.PathLike, path: str | os.PathLike, *, force: bool = False) -> None:
     """Write the HTML page of a file of records, made by `compare` here or on the command line.
 
     Parameters
@@ -154,5 +169,7 @@ def report(records: str | os.PathLike, path: str | os.PathLike) -> None:
         File of JSON lines.
     path : path-like
         The page to write.
+    force : bool, default=False
+        Replace a file that is no such page.
     """
-    _atomlearn.report(records, path)
+    _atomlearn.report(records, path, force)

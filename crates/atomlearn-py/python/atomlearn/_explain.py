@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from dataclasses import asdict, dataclass, field
 from typing import Any, Optional
 
 import numpy as np
@@ -23,8 +24,28 @@ class AtomUse:
 
 
 @dataclass(frozen=True)
+class ReadingUse:
+    """What one of the readings that `AutoClassifier` fuses says about a sample."""
+
+    reading: str
+    """``residual``, ``ridge`` or ``discriminant``."""
+    view: str
+    """How samples are scaled for it."""
+    kernel: str
+    """``linear`` or ``rbf``."""
+    gamma: Optional[float]
+    """Width of the kernel."""
+    kappa: float
+    """The ridge."""
+    weight: float
+    """Its weight."""
+    contributions: list[float]
+    """Weight times score for every class; the softmax of their sum over all readings is the probability."""
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """One decision: scores of every class under every rule, class residuals, and the strongest atoms."""
+    """One decision: scores of every class under every rule, class residuals, and the strongest atoms or readings."""
 
     label: Any
     """The predicted class."""
@@ -40,6 +61,10 @@ class Explanation:
     dictionary has no classes."""
     atoms: list[AtomUse]
     """The strongest atoms, strongest first."""
+    probabilities: Optional[list[float]] = None
+    """Of every class, for `AutoClassifier`."""
+    readings: list[ReadingUse] = field(default_factory=list)
+    """What each fused reading says, for `AutoClassifier`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists, numbers and texts."""
@@ -48,6 +73,9 @@ class Explanation:
     def __repr__(self) -> str:
         best = sorted(range(len(self.classes)), key=lambda c: -self.scores[self.rule][c])
         columns = {f"{rule} score": values for rule, values in self.scores.items()}
+        if self.probabilities is not None:
+            columns = {"probability": self.probabilities}
+            columns.update({f"reading {i}": use.contributions for i, use in enumerate(self.readings, 1)})
         if self.residuals is not None:
             columns["|x - D_c z_c|"] = self.residuals
         rows = [[str(self.classes[c])] + [f"{values[c]:.4f}" for values in columns.values()] for c in best[:8]]
@@ -65,6 +93,13 @@ class Explanation:
                 for use in self.atoms
             ]
             lines += ["", *_table(["atom", "of class", "code", "share"], used)]
+        if self.readings:
+            used = [
+                [str(i), use.reading, use.view, use.kernel, "-" if use.gamma is None else f"{use.gamma:.3g}"]
+                + [f"{use.kappa:g}", f"{use.weight:.3f}"]
+                for i, use in enumerate(self.readings, 1)
+            ]
+            lines += ["", *_table(["reading", "kind", "view", "kernel", "gamma", "kappa", "weight"], used)]
         return "\n".join(lines)
 
 
@@ -83,6 +118,9 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
     atoms = atoms_of(parts)
     owners = _owners(parts)
     prepared = model.prepare(X, threads)
+    contributions, proba, chosen = model.contributions(X, threads), None, []
+    if contributions is not None:
+        proba, chosen = model.probabilities(X, threads), json.loads(model.auto_report())["chosen"]
     found = []
     for i, label in enumerate(labels):
         residuals = uses = None
@@ -100,6 +138,11 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
                 scores={rule: scores[i].tolist() for rule, scores in by_rule.items()},
                 residuals=residuals,
                 atoms=uses or [],
+                probabilities=None if proba is None else proba[i, order].tolist(),
+                readings=[
+                    ReadingUse(**use, contributions=said[i, order].tolist())
+                    for use, said in zip(chosen, contributions or [])
+                ],
             )
         )
     return found

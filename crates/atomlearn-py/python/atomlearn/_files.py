@@ -37,7 +37,8 @@ def load(path: str | os.PathLike) -> DictionaryClassifier:
         params["variant"] = keys.index(model.method) + 1
     estimator = estimator_class(**params, prep=model.prep)
     estimator._restore(model)
-    estimator.probability = estimator._inverse_temperature is not None
+    if "probability" in estimator.get_params():
+        estimator.probability = estimator._inverse_temperature is not None
     return estimator
 
 

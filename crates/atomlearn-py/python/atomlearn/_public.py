@@ -5,7 +5,7 @@ from ._atomlearn import __version__
 from ._base import FitWarning, methods
 from ._estimators import *  # noqa: F403
 from ._experiments import Comparison, compare, report
-from ._explain import AtomUse, Explanation
+from ._explain import AtomUse, Explanation, ReadingUse
 from ._files import load, read
 from ._progress import ProgressBar, Step
 from ._tables import TableWarning
@@ -17,6 +17,7 @@ __all__ = [
     "Explanation",
     "FitWarning",
     "ProgressBar",
+    "ReadingUse",
     "Step",
     "TableWarning",
     "__version__",

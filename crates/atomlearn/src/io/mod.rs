@@ -28,7 +28,9 @@ mod zip;
 
 pub use digits::digits;
 pub use npy_rows::NpyRows;
-pub use table::{Cell, ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, Note, TableSchema};
+pub use table::{
+    Cell, ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, Note, TablePart, TableSchema,
+};
 pub use write::write;
 
 use crate::guard::guarded;
@@ -73,6 +75,9 @@ pub struct ReadOptions {
     pub impute: Option<Impute>,
     /// Tables: what a model was trained on; columns are then matched to it, and what it decides is not asked again.
     pub schema: Option<Arc<TableSchema>>,
+    /// Tables: the samples are to be split before anything is learned from them. Missing values that are to be filled are NaN, and
+    /// [`TableSchema::of_part`] fills them and lists categories by what a training part says.
+    pub split_later: bool,
     /// Tables: only look. Cells and labels that training would refuse give warnings, and the values are NaN.
     pub lenient: bool,
 }

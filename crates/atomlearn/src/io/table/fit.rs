@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const MOST_LEVELS: usize = 1000;
 
 /// Decides what every column of a training table becomes. `is_train` marks the rows that may be learned from, `labels` are
-/// those of the samples.
+/// those of the samples. Where the table is split later, categories are those of all rows and nothing is filled yet: see
+/// [`TableSchema::of_part`].
 pub(super) fn fit(
     table: &Table<'_>,
     roles: &mut Roles,
@@ -20,6 +21,7 @@ pub(super) fn fit(
     is_train: Option<&[bool]>,
     labels: Option<&[String]>,
 ) -> Result<(TableSchema, Vec<Note>)> {
+    let is_train = is_train.filter(|_| !options.split_later);
     let mut notes = Vec::new();
     if let Some(labels) = labels {
         copies_of_labels(table, roles, labels, &mut notes);
@@ -35,7 +37,7 @@ pub(super) fn fit(
             );
             return Err(Error::format(table.path, why));
         }
-        match kind(table, place) {
+        match kind(table, place, is_train) {
             Ok(kind) => {
                 features.push(FeatureColumn { name: column.name.clone(), place, kind, fill: None });
             }
@@ -46,7 +48,7 @@ pub(super) fn fit(
             Err(why) => return Err(why),
         }
     }
-    if let Some(impute) = options.impute {
+    if let Some(impute) = options.impute.filter(|_| !options.split_later) {
         for feature in &mut features {
             let fill = fill(&table.columns[feature.place], impute, is_train);
             feature.fill = Some(fill.ok_or_else(|| {
@@ -118,7 +120,7 @@ fn decisions(schema: &TableSchema) -> Vec<Note> {
     notes
 }
 
-fn kind(table: &Table<'_>, place: usize) -> Result<ColumnKind> {
+fn kind(table: &Table<'_>, place: usize, is_train: Option<&[bool]>) -> Result<ColumnKind> {
     let column = &table.columns[place];
     let name = &column.name;
     let bad = |why: String| Err(Error::format(table.path, why));
@@ -135,7 +137,7 @@ fn kind(table: &Table<'_>, place: usize) -> Result<ColumnKind> {
             ))
         }
         Look::Text => {
-            let levels = levels(column);
+            let levels = levels(column, is_train);
             // A name of nearly every row is no category.
             let most = if table.rows < 20 { table.rows.saturating_sub(1).max(1) } else { table.rows / 2 };
             if levels.len() > most.min(MOST_LEVELS) {
@@ -153,9 +155,14 @@ fn kind(table: &Table<'_>, place: usize) -> Result<ColumnKind> {
     }
 }
 
-fn levels(column: &Column) -> Vec<String> {
+/// The rows that may be learned from.
+fn training_rows<'a>(column: &Column, is_train: Option<&'a [bool]>) -> impl Iterator<Item = usize> + use<'a> {
+    (0..column.len()).filter(move |&row| is_train.is_none_or(|flags| flags[row]))
+}
+
+fn levels(column: &Column, is_train: Option<&[bool]>) -> Vec<String> {
     let mut found: HashSet<&str> = HashSet::new();
-    for row in 0..column.len() {
+    for row in training_rows(column, is_train) {
         if let Cell::Text(text) = column.cell(row) {
             found.insert(text);
         }
@@ -167,7 +174,7 @@ fn levels(column: &Column) -> Vec<String> {
 
 /// What stands in for missing values of a column; `None` where the training rows have no value.
 fn fill(column: &Column, impute: Impute, is_train: Option<&[bool]>) -> Option<Fill> {
-    let rows = (0..column.len()).filter(|&row| is_train.is_none_or(|flags| flags[row]));
+    let rows = training_rows(column, is_train);
     if column.look == Look::Text {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for row in rows {
@@ -178,7 +185,12 @@ fn fill(column: &Column, impute: Impute, is_train: Option<&[bool]>) -> Option<Fi
         let most = counts.values().copied().max()?;
         return counts.iter().find(|(_, n)| **n == most).map(|(text, _)| Fill::Level(text.to_string()));
     }
-    let mut values: Vec<f64> = rows.map(|row| column.numbers()[row]).filter(|v| v.is_finite()).collect();
+    number_fill(rows.map(|row| column.numbers()[row]), impute).map(Fill::Number)
+}
+
+/// What stands in for missing numbers among these; `None` if all are missing.
+pub(super) fn number_fill(values: impl Iterator<Item = f64>, impute: Impute) -> Option<f64> {
+    let mut values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let median = if values.len() % 2 == 1 {
@@ -197,7 +209,7 @@ fn fill(column: &Column, impute: Impute, is_train: Option<&[bool]>) -> Option<Fi
             runs.clone().find(|run| run.len() == most)?[0]
         }
     };
-    Some(Fill::Number(value))
+    Some(value)
 }
 
 /// Missing values are an error unless they are filled or only looked at.
@@ -228,7 +240,8 @@ fn missing(table: &Table<'_>, features: &[FeatureColumn], options: &ReadOptions,
                 Impute::Mean => "the mean",
                 Impute::MostFrequent => "the most frequent value",
             };
-            notes.push(Note::plain(format!("{what} {are} filled by {how} of the column")));
+            let whence = if options.split_later { ", taken from each training part" } else { "" };
+            notes.push(Note::plain(format!("{what} {are} filled by {how} of the column{whence}")));
             Ok(())
         }
         None if options.lenient => {

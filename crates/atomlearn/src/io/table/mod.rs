@@ -8,6 +8,7 @@ mod apply;
 mod cells;
 mod fit;
 mod header;
+mod part;
 mod roles;
 mod schema;
 mod target;
@@ -16,6 +17,7 @@ mod xlsx;
 
 pub use cells::Cell;
 pub(crate) use cells::{Cells, Column};
+pub use part::TablePart;
 pub use schema::{ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, TableSchema};
 
 use super::labels::{self, Labels};
@@ -220,7 +222,9 @@ impl<'p> Table<'p> {
         notes.extend(decided);
         self.check_size(schema.n_features())?;
         let places: Vec<usize> = schema.features.iter().map(|feature| feature.place).collect();
-        let x = self.encode(&schema, &places, options, &mut notes)?;
+        // Gaps are filled later, from the training part of every split.
+        let gaps = options.split_later.then(|| schema.with_gaps());
+        let x = self.encode(gaps.as_ref().unwrap_or(&schema), &places, options, &mut notes)?;
         let ids = roles.ids.first().map(|(place, _)| self.names(*place));
         let feature_names = schema.header.then(|| schema.feature_names());
         Ok(RawData {

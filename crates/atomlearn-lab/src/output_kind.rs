@@ -1,6 +1,6 @@
 //! What an existing file is, by how it begins.
 
-use atomlearn_lab::params_file;
+use crate::params_file;
 use std::io::Read;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ const HEAD: u64 = 4096;
 /// No file of parameters is longer.
 const LONGEST_PARAMS: u64 = 1 << 20;
 
-/// What commands write.
+/// What commands and Python functions write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `train -o`.
