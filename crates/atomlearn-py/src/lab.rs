@@ -30,7 +30,7 @@ type Layout = (Option<usize>, usize, usize, u64);
 
 /// Compares methods on the same stratified splits. Without `prep` every method has its own. `report` is only checked: the page is made
 /// from the records afterwards. `methods` is a list of keys and JSON parameters; `on_run`, if given, is
-/// called before every run with where the comparison stands, as JSON. Returns the comparison as JSON and as a table.
+/// called before every run with where the comparison stands, as JSON. Returns the comparison as JSON, as a table and as a table for LaTeX.
 #[pyfunction]
 #[pyo3(signature = (x, labels, name, methods, layout, prep, records, report, force, threads, on_run=None))]
 #[allow(clippy::too_many_arguments)]
@@ -47,7 +47,7 @@ pub fn compare(
     force: bool,
     threads: usize,
     on_run: Option<Bound<'_, PyAny>>,
-) -> PyResult<(String, String)> {
+) -> PyResult<(String, String, String)> {
     let given: Option<PrepSpec> = prep.map(str::parse).transpose().map_err(to_python)?;
     let entry = |(key, params): (String, String)| -> PyResult<Entry> {
         let method = registry::method(&key).map_err(to_python)?;
@@ -86,7 +86,7 @@ pub fn compare(
     let comparison = comparisons(&found).into_iter().next();
     let comparison = comparison.ok_or_else(|| to_python(Error::Data("no method was given".into())))?;
     let text = serde_json::to_string(&comparison).map_err(bad_json)?;
-    Ok((text, tables::terminal(&comparison, TABLE_WIDTH, false)))
+    Ok((text, tables::terminal(&comparison, TABLE_WIDTH, false), tables::latex(&comparison)))
 }
 
 /// The report page of a file of records; only with `force` in the place of a file that is no report.

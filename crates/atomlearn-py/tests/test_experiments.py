@@ -62,7 +62,9 @@ def test_tables_frames_records_and_page(digits, tmp_path, capsys):
         X, y, ["crc", "ridge"], train_per_class=5, repeats=2, records=records, report=page, name="my digits", verbose=1
     )
     assert "run 4 of 4: ridge, split 1" in capsys.readouterr().err
-    assert "crc" in repr(found) and len(found.to_frame()) == 4
+    assert "crc" in repr(found) and len(found.to_frame()) == len(found.to_dataframe()) == 4
+    assert "\\toprule" in found.to_latex() and "@article{crc," in found.to_latex()
+    assert found._repr_html_().count("<tr>") == 2 + len(found.results)
     assert "my digits" in page.read_text() and len(records.read_text().splitlines()) == 4
     atomlearn.report(records, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text() == page.read_text()

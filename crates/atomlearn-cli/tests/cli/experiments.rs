@@ -144,3 +144,43 @@ fn rank_compares_across_data_sets() {
     assert!(diagram.starts_with("<svg") && diagram.contains("ridge") && diagram.trim_end().ends_with("</svg>"));
     place.refuses("rank a.jsonl", 3, &["two data sets"]);
 }
+
+#[test]
+fn methods_are_compared_over_samples_and_splits_and_against_guessing() {
+    let place = Place::new();
+    place.write("data.csv", table(12));
+    let line = "compare data.csv --methods crc,ridge,knn --train-per-class 6 --repeats 3 --records r.jsonl";
+    let json = place.json(&format!("{line} --json"));
+    assert_eq!(json["tests"].as_array().unwrap().len(), 3);
+    for test in json["tests"].as_array().unwrap() {
+        assert_eq!(test["test"], "crossed");
+        assert!(test["p_holm"].as_f64().unwrap() >= test["p"].as_f64().unwrap());
+    }
+    assert_eq!(json["majority"]["accuracy"].as_array().unwrap().len(), 3);
+    for result in json["results"].as_array().unwrap() {
+        let [low, high] = [0, 1].map(|end| result["ci95"][end].as_f64().unwrap());
+        assert!(0.0 <= low && low < high && high <= 1.0, "{result}");
+        assert_eq!(result["balanced_accuracy"].as_array().unwrap().len(), 3);
+        assert_eq!(result["macro_f1"].as_array().unwrap().len(), 3);
+    }
+    let other = place.json(&format!("{line} --resume --paired-test corrected-resampled-t --json"));
+    assert_eq!(other["tests"][0]["test"], "corrected-resampled-t");
+    let shown = place.ok(&format!("{line} --resume"));
+    assert!(shown.contains("majority") && shown.contains("Holm"), "{shown}");
+    let csv = place.ok(&format!("{line} --resume --format csv"));
+    assert!(csv.lines().last().unwrap().starts_with("majority,,3,"), "{csv}");
+    let latex = place.ok(&format!("{line} --resume --format latex"));
+    assert!(latex.contains("% @article{crc,") && latex.contains("% @software{atomlearn,"), "{latex}");
+    place.ok("report r.jsonl --paired-test corrected-resampled-t -o page.html");
+    let page = String::from_utf8(read(&place.path("page.html"))).unwrap();
+    assert!(page.contains("Nadeau and Bengio) over the splits"));
+}
+
+#[test]
+fn entries_for_a_bibliography_are_printed() {
+    let place = Place::new();
+    let one = place.ok("cite lcdl-sv");
+    assert!(one.contains("@software{atomlearn,") && one.contains("author = {Yin and Wu and Chen}"), "{one}");
+    assert_eq!(place.json("cite --json")["schema"], "atomlearn.cite/1");
+    place.refuses("cite lcdlsv", 2, &["did you mean `lcdl-sv`"]);
+}

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, Union
 
@@ -31,8 +32,8 @@ class Comparison:
         Every pair of results with the p-value of "no difference".
     """
 
-    def __init__(self, values: dict[str, Any], table: str) -> None:
-        self._values, self._table = values, table
+    def __init__(self, values: dict[str, Any], table: str, latex: str) -> None:
+        self._values, self._table, self._latex = values, table, latex
         self.results: list[dict[str, Any]] = values["results"]
         self.tests: list[dict[str, Any]] = values["tests"]
 
@@ -40,8 +41,8 @@ class Comparison:
         """Everything, as in ``atomlearn compare --json``."""
         return self._values
 
-    def to_frame(self):
-        """A pandas frame with one row per method, rule and split."""
+    def to_dataframe(self):
+        """A pandas frame with one row per method, rule and split; `to_frame` is its older name."""
         import pandas as pd
 
         columns = ("accuracy", "train_seconds", "test_seconds")
@@ -52,8 +53,37 @@ class Comparison:
         ]
         return pd.DataFrame(rows)
 
+    to_frame = to_dataframe
+
+    def to_latex(self) -> str:
+        """A table for the LaTeX package `booktabs`, with BibTeX of its methods as comments."""
+        return self._latex
+
     def __repr__(self) -> str:
         return self._table
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, the most accurate first."""
+        rows = [
+            (
+                f"{r['method']} ({r['rule']})",
+                r["mean"],
+                r["ci95"],
+                np.mean(r["train_seconds"]),
+                np.mean(r["test_seconds"]),
+            )
+            for r in sorted(self.results, key=lambda r: -r["mean"])
+        ]
+        majority = self._values.get("majority")
+        cells = [
+            (escape(name), f"{mean:.2%}", f"{low:.2%} to {high:.2%}", f"{train:.3g}", f"{test:.3g}")
+            for name, mean, (low, high), train, test in ((*row[:2], row[2] or (0, 1), *row[3:]) for row in rows)
+        ]
+        if majority is not None:
+            cells.append(("majority (guessing)", f"{majority['mean']:.2%}", "", "", ""))
+        head = "".join(f"<th>{text}</th>" for text in ("method", "accuracy", "95 % interval", "train s", "test s"))
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 # Folds of a cross-validation, how often samples are cut into them, and splits to draw otherwise.
@@ -136,7 +166,7 @@ def compare(
 
     with tempfile.TemporaryDirectory() as folder:
         kept = records if records is not None else Path(folder) / "records.jsonl"
-        text, table = _atomlearn.compare(
+        text, table, latex = _atomlearn.compare(
             _aligned(X),
             [names[target] for target in targets],
             name,
@@ -151,7 +181,7 @@ def compare(
         )
         if report is not None:
             _atomlearn.report(kept, report, force)
-    return Comparison(json.loads(text), table)
+    return Comparison(json.loads(text), table, latex)
 
 
 def _entry(method: str | DictionaryClassifier) -> tuple[str, str]:
