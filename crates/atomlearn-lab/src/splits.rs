@@ -211,7 +211,7 @@ fn are_folds(splits: &[Split], folds: usize) -> bool {
         tested.dedup();
         tested.len() == all
     };
-    folds > 1 && splits.len() % folds == 0 && splits.chunks(folds).all(disjoint)
+    folds > 1 && splits.len().is_multiple_of(folds) && splits.chunks(folds).all(disjoint)
 }
 
 #[cfg(test)]

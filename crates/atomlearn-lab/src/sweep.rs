@@ -162,7 +162,7 @@ impl Sweep {
             table.add_row(std::iter::once(value_text(value)).chain(rules.iter().map(|rule| cell(value, rule))));
         }
         table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        let splits = self.protocol.repeats;
+        let splits = self.protocol.repeats.saturating_mul(self.protocol.folds.unwrap_or(1));
         let note = if splits > 1 { "mean accuracy and its 95 % interval" } else { "accuracy" };
         format!(
             "{}: {} against {}, {splits} splits, preprocessing {}; {note}\nothers: {}\n{table}",
