@@ -123,8 +123,13 @@ impl LabData {
 
     /// The samples at these places, as valid training data.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
+        self.dataset_of(self.columns(places), places)
+    }
+
+    /// Training data of these features, of the samples at these places.
+    fn dataset_of(&self, x: Mat<f64>, places: &[usize]) -> Result<Dataset> {
         let labels: Vec<String> = places.iter().map(|&i| self.labels[i].clone()).collect();
-        Dataset::new(self.columns(places).as_ref(), &labels)
+        Dataset::new(x.as_ref(), &labels)
     }
 
     /// The samples at these places, features x samples.
@@ -142,9 +147,7 @@ pub struct Part<'a> {
 impl Part<'_> {
     /// The samples at these places, as valid training data.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
-        let Some(table) = &self.table else { return self.data.dataset(places) };
-        let labels: Vec<String> = places.iter().map(|&i| self.data.labels[i].clone()).collect();
-        Dataset::new(table.apply(self.data.x.as_ref(), places).as_ref(), &labels)
+        self.data.dataset_of(self.columns(places), places)
     }
 
     /// The samples at these places, features x samples.

@@ -2,7 +2,7 @@
 
 use crate::data::LabData;
 use crate::prepared::Prepared;
-use crate::splits::{Split, Splits, below};
+use crate::splits::{Split, below};
 use atomlearn::prep::PrepSpec;
 use atomlearn::{Error, Result};
 use rand::SeedableRng;
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Folds within a training part use a stream of the generator that no split does; those of all data use the ones before it.
+/// Folds use a stream of the generator that no split does.
 const STREAM: u64 = u64::MAX;
 
 /// The folds of a training part, each preprocessed once for everything that is tuned on them.
@@ -52,28 +52,13 @@ impl<'a> Folds<'a> {
 /// Class by class in class order, the samples (ascending) are shuffled and dealt out in turn, each class beginning where
 /// the one before it ended. The only sample of a class always trains, so that no fold lacks a class.
 pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> Result<Vec<Split>> {
-    cut(data, places, folds, seed, STREAM)
-}
-
-/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times anew. The splits of a cut stand together.
-pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64) -> Result<Splits> {
-    if repeats == 0 {
-        return Err(Error::param("repeats", 0, "must be at least 1"));
-    }
-    let places: Vec<usize> = (0..data.targets.len()).collect();
-    let cuts = (1..=repeats as u64).map(|repeat| cut(data, &places, folds, seed, STREAM - repeat));
-    let splits = cuts.collect::<Result<Vec<_>>>()?.concat();
-    Ok(Splits { splits, train_per_class: None, seed: Some(seed), folds: Some(folds) })
-}
-
-fn cut(data: &LabData, places: &[usize], folds: usize, seed: u64, stream: u64) -> Result<Vec<Split>> {
     if folds < 2 {
         return Err(Error::param("folds", folds, "at least two are needed"));
     }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     places.iter().for_each(|&i| by_class[data.targets[i]].push(i));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream);
+    rng.set_stream(STREAM);
     let mut validating = vec![Vec::new(); folds];
     let mut turn = 0;
     for mut own in by_class.into_iter().filter(|own| own.len() > 1) {
@@ -89,7 +74,7 @@ fn cut(data: &LabData, places: &[usize], folds: usize, seed: u64, stream: u64) -
     }
     if turn < folds {
         return Err(Error::Data(format!(
-            "{turn} samples of classes with two or more are too few for {folds} folds; use fewer folds"
+            "{turn} training samples of classes with two or more are too few for {folds} folds; use fewer folds"
         )));
     }
     let split = |mut test: Vec<usize>| {
@@ -99,6 +84,20 @@ fn cut(data: &LabData, places: &[usize], folds: usize, seed: u64, stream: u64) -
         Split { train, test }
     };
     Ok(validating.into_iter().map(split).collect())
+}
+
+/// Seeds of the cuts of a cross-validation lie this far apart, so that no two seeds that people choose share a cut.
+const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times anew. The splits of a cut stand together.
+pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64) -> Result<crate::splits::Splits> {
+    if repeats == 0 {
+        return Err(atomlearn::Error::param("repeats", 0, "must be at least 1"));
+    }
+    let places: Vec<usize> = (0..data.targets.len()).collect();
+    let cut = |repeat: u64| stratified(data, &places, folds, seed.wrapping_add(STRIDE.wrapping_mul(repeat)));
+    let splits = (1..=repeats as u64).map(cut).collect::<Result<Vec<_>>>()?.concat();
+    Ok(crate::splits::Splits { splits, train_per_class: None, seed: Some(seed), folds: Some(folds) })
 }
 
 #[cfg(test)]

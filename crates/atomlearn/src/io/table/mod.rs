@@ -222,9 +222,7 @@ impl<'p> Table<'p> {
         notes.extend(decided);
         self.check_size(schema.n_features())?;
         let places: Vec<usize> = schema.features.iter().map(|feature| feature.place).collect();
-        // Gaps are filled later, from the training part of every split.
-        let gaps = options.split_later.then(|| schema.with_gaps());
-        let x = self.encode(gaps.as_ref().unwrap_or(&schema), &places, options, &mut notes)?;
+        let x = self.encode(&schema, &places, options, &mut notes)?;
         let ids = roles.ids.first().map(|(place, _)| self.names(*place));
         let feature_names = schema.header.then(|| schema.feature_names());
         Ok(RawData {
@@ -271,6 +269,9 @@ impl<'p> Table<'p> {
         options: &ReadOptions,
         notes: &mut Vec<Note>,
     ) -> Result<faer::Mat<f64>> {
+        // Gaps are filled later, from the training part of every split.
+        let gaps = options.split_later.then(|| schema.with_gaps());
+        let schema = gaps.as_ref().unwrap_or(schema);
         let instead = options.lenient.then_some(f64::NAN);
         let cell = |row: usize, feature: usize| match schema.features[feature].kind {
             ColumnKind::Category { .. } => self.columns[places[feature]].written(row),
