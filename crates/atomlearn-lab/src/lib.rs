@@ -11,6 +11,8 @@ pub mod cells;
 pub mod compare;
 pub mod confusion;
 pub mod data;
+pub mod explain;
+pub mod findings;
 pub mod folds;
 pub mod grid;
 pub mod inside;

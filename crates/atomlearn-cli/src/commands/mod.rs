@@ -1,9 +1,11 @@
 //! One file per command.
 
+pub mod auto;
 pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod features;
 pub mod inspect;
