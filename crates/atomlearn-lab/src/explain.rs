@@ -1,9 +1,9 @@
-//! Why a sample gets its label, in numbers: scores of every rule, what each reading says, what the sample is rebuilt from.
+//! Why a sample gets its label, in numbers: scores of every rule, what each reading says, what the sample resembles.
 
 use crate::inside::{AtomUse, classes_of_atoms, strongest_atoms};
 use atomlearn::linalg::select_columns;
 use atomlearn::method::best_class;
-use atomlearn::methods::auto::{AutoModel, ChosenReading, UsedSample};
+use atomlearn::methods::auto::{AutoModel, ChosenReading, NearSample};
 use atomlearn::{Mat, MatRef, Model, Result};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,9 +23,9 @@ pub struct Explanation {
     /// What each chosen reading adds to the logarithm of the odds, for `auto`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ReadingSays>,
-    /// Training samples that the sample is rebuilt from, for `auto` models that keep them.
+    /// The nearest training samples, for `auto` models that keep them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub used: Vec<UsedSample>,
+    pub nearest: Vec<NearSample>,
     /// Atoms that take part, for methods with a dictionary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub atoms: Vec<NamedAtom>,
@@ -64,10 +64,10 @@ pub fn explain(model: &Model, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Exp
     let proba = model.probabilities(x)?;
     let auto = AutoModel::of(model);
     let contributions = auto.map(|auto| auto.explain(prepared.as_ref())).transpose()?.unwrap_or_default();
-    let mut used = auto.map(|auto| auto.most_used(prepared.as_ref(), most)).transpose()?.unwrap_or_default();
-    used.resize(x.ncols(), Vec::new());
+    let mut nearest = auto.map(|auto| auto.nearest(prepared.as_ref(), most)).transpose()?.unwrap_or_default();
+    nearest.resize(x.ncols(), Vec::new());
     let class = |c: usize| model.classes()[c].clone();
-    let of_sample = |(i, used): (usize, Vec<UsedSample>)| Explanation {
+    let of_sample = |(i, nearest): (usize, Vec<NearSample>)| Explanation {
         label: class(best[i]),
         runner_up: class(second(scores, i, best[i])),
         scores: by_rule.iter().map(|(rule, scores)| (*rule, column(scores, i))).collect(),
@@ -80,10 +80,10 @@ pub fn explain(model: &Model, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Exp
             };
             auto.report().chosen.iter().zip(&contributions).map(says).collect()
         }),
-        used,
+        nearest,
         atoms: named_atoms(model, select_columns(prepared.as_ref(), &[i]).as_ref(), most),
     };
-    Ok(used.into_iter().enumerate().map(of_sample).collect())
+    Ok(nearest.into_iter().enumerate().map(of_sample).collect())
 }
 
 fn named_atoms(model: &Model, prepared: MatRef<'_, f64>, most: usize) -> Vec<NamedAtom> {
@@ -125,11 +125,11 @@ mod tests {
             let predicted = model.predict(x).unwrap();
             for (i, why) in found.iter().enumerate() {
                 assert_eq!(why.label, model.classes()[predicted[i]], "{}", method.key);
-                assert!(why.runner_up != why.label && why.atoms.len() <= 3 && why.used.len() <= 3);
+                assert!(why.runner_up != why.label && why.atoms.len() <= 3 && why.nearest.len() <= 3);
                 assert_eq!((why.proba.is_some(), method.probabilities), (method.probabilities, why.proba.is_some()));
                 if method.key == "auto" {
-                    // A training sample is rebuilt from itself first of all, and logits are the sum of what readings add.
-                    assert_eq!(why.used[0].sample, train.order()[i]);
+                    // A training sample is nearest to itself, and logits are the sum of what readings add.
+                    assert_eq!(why.nearest[0].sample, train.order()[i]);
                     let logit = |c: usize| why.readings.iter().map(|reading| reading.adds[c]).sum::<f64>();
                     let proba = why.proba.as_ref().unwrap();
                     let odds = (proba[0] / proba[1]).ln();

@@ -97,7 +97,8 @@ pub fn in_words(report: &AutoReport, groups: Option<usize>) -> Vec<(&'static str
         loo.samples
     );
     let mut words = vec![("accuracy", accuracy), ("guessing", guessing(loo))];
-    words.extend(weakest(loo).map(|class| ("weakest class", weakest_text(class))));
+    let every = || "none: every sample of every class was found".to_string();
+    words.push(("weakest class", weakest(loo).map_or_else(every, weakest_text)));
     words.extend(most_confused(loo).map(|(truth, taken_for, count)| {
         let times = if count == 1 { "once".into() } else { format!("{count} times") };
         ("most confused", format!("{truth} taken for {taken_for}, {times}"))
@@ -106,7 +107,7 @@ pub fn in_words(report: &AutoReport, groups: Option<usize>) -> Vec<(&'static str
 }
 
 /// How the estimate stands against always naming the largest class.
-fn guessing(loo: &LooEstimate) -> String {
+pub fn guessing(loo: &LooEstimate) -> String {
     let verdict = if loo.accuracy <= loo.majority {
         "this model is not better than guessing"
     } else if loo.ci95[0] <= loo.majority {
@@ -137,10 +138,25 @@ pub fn most_confused(loo: &LooEstimate) -> Option<(&str, &str, usize)> {
 /// A chosen reading in words, but for its weight.
 pub fn reading_text(chosen: &ChosenReading) -> String {
     let kernel = match chosen.gamma {
-        Some(gamma) => format!("Gaussian kernel, gamma {gamma:.4}"),
+        Some(gamma) => format!("Gaussian kernel, gamma {}", gamma_text(gamma)),
         None => "linear kernel".into(),
     };
-    format!("{} on {} samples, {kernel}, ridge {}", chosen.reading, chosen.view, chosen.kappa)
+    format!("{} on {}, {kernel}, kappa {}", chosen.reading, view_text(&chosen.view), chosen.kappa)
+}
+
+/// How a view scales samples, in words.
+pub fn view_text(view: &str) -> &str {
+    match view {
+        "unit" => "samples of unit length",
+        "standard" => "standardised features",
+        "given" => "samples as prepared",
+        other => other,
+    }
+}
+
+/// The width of a Gaussian kernel to four digits or so.
+pub fn gamma_text(gamma: f64) -> String {
+    if (0.01..10_000.0).contains(&gamma) { format!("{gamma:.4}") } else { format!("{gamma:.3e}") }
 }
 
 #[cfg(test)]

@@ -121,8 +121,9 @@ fn suspicious_csv(found: &Findings, excel_safe: bool) -> Result<Vec<u8>, Failure
 /// What to type now.
 fn next_command(args: &Args, trained: &Trained) -> String {
     let Some(model) = &args.output else {
-        let typed: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
-        let stem = args.data.file_stem().map_or("model".into(), |stem| stem.to_string_lossy().into_owned());
+        let typed: Vec<String> = std::env::args_os().skip(1).map(|word| shell_word(&word.to_string_lossy())).collect();
+        let stem = args.data.file_stem().filter(|_| args.data != Path::new("-"));
+        let stem = stem.map_or("auto".into(), |stem| stem.to_string_lossy().into_owned());
         return format!("atomlearn {} -o {}", typed.join(" "), shell_word(&format!("{stem}.model")));
     };
     let model = shell_word(&model.to_string_lossy());

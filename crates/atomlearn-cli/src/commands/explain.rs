@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// Samples that are explained where none is named.
 const FIRST: usize = 3;
 /// Training samples or atoms that are named for each.
-const USED: usize = 5;
+const SHOWN: usize = 5;
 /// Classes that are shown of each sample, the most likely first; JSON has all.
 const CLASSES: usize = 5;
 
@@ -32,7 +32,7 @@ Examples:
 
 /// Say why samples of DATA get their labels
 ///
-/// For `auto`: probabilities, what each of its readings says, and the training samples that the sample is rebuilt from. For other
+/// For `auto`: probabilities, what each of its readings says, and the nearest training samples. For other
 /// methods: the scores of every decision rule, and the atoms that take part where there are such.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -65,7 +65,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let places = if args.sample.is_empty() { (0..count.min(FIRST)).collect() } else { args.sample.clone() };
     let x = select_columns(source.raw.x.as_ref(), &places);
-    let found = explain(&model, x.as_ref(), USED).map_err(|e| in_data(e, &source.name))?;
+    let found = explain(&model, x.as_ref(), SHOWN).map_err(|e| in_data(e, &source.name))?;
     if console.json {
         return console.print_json(&as_json(args, &model, &source, &places, &found));
     }
@@ -115,11 +115,11 @@ fn of_sample(model: &Model, title: &str, why: &Explanation, console: &Console) -
     let mut text = format!("{title}: {label}{first}, before {runner_up}{second}\n");
     text += &score_table(model, why, console);
     text.push('\n');
-    if !why.used.is_empty() {
-        text += "Rebuilt from these training samples most of all (counted from 0):\n";
-        for used in &why.used {
-            let label = brief(&used.label, NAME_LETTERS);
-            text += &format!("  {:>5.1} %  sample {} of class {label}\n", 100.0 * used.share, used.sample);
+    if !why.nearest.is_empty() {
+        text += "Nearest training samples (counted from 0):\n";
+        for near in &why.nearest {
+            let label = brief(&near.label, NAME_LETTERS);
+            text += &format!("  sample {} of class {label}, distance {:.3}\n", near.sample, near.distance);
         }
     }
     if !why.atoms.is_empty() {

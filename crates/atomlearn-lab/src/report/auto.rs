@@ -3,7 +3,7 @@
 use super::axes::{Tick, tenth};
 use super::heat_map::{HeatMap, heat_map};
 use crate::confusion::Confusion;
-use crate::findings::{Findings, in_words};
+use crate::findings::{Findings, gamma_text, guessing, in_words, view_text};
 use crate::tables::percent;
 use atomlearn::methods::auto::{ChosenReading, LooEstimate};
 use serde::Serialize;
@@ -94,8 +94,15 @@ pub fn page(found: &Findings) -> AutoPage {
         title: file.to_string(),
         headline: report.loo.as_ref().map_or_else(|| "The accuracy cannot be estimated.".into(), headline),
         data: format!(
-            "{} samples of {} features in {} classes, {} of them trained on.",
-            found.data.samples, found.data.features, found.data.classes, found.trained_on
+            "{} samples of {} features in {} classes{}.",
+            found.data.samples,
+            found.data.features,
+            found.data.classes,
+            if found.trained_on == found.data.samples {
+                String::new()
+            } else {
+                format!("; {} of them (`is_train`) were trained on", found.trained_on)
+            }
         ),
         facts,
         gauge: report.loo.as_ref().map(gauge),
@@ -121,7 +128,8 @@ pub fn page(found: &Findings) -> AutoPage {
 
 fn headline(loo: &LooEstimate) -> String {
     let [low, high] = loo.ci95.map(percent);
-    format!("Accuracy {} %, 95 % interval {low} to {high} %.", percent(loo.accuracy))
+    let doubt = if loo.ci95[0] > loo.majority { String::new() } else { format!(" Careful: {}.", guessing(loo)) };
+    format!("Accuracy {} %, 95 % interval {low} to {high} %.{doubt}", percent(loo.accuracy))
 }
 
 fn gauge(loo: &LooEstimate) -> Gauge {
@@ -167,13 +175,9 @@ fn confusions(loo: &LooEstimate) -> HeatMap {
 fn chosen(reading: &ChosenReading) -> ChosenRow {
     ChosenRow {
         reading: reading.reading.clone(),
-        view: match reading.view.as_str() {
-            "unit" => "unit length".into(),
-            "standard" => "standardised features".into(),
-            other => other.into(),
-        },
+        view: view_text(&reading.view).into(),
         kernel: if reading.gamma.is_some() { "Gaussian" } else { "linear" }.into(),
-        gamma: reading.gamma.map_or("-".into(), |gamma| format!("{gamma:.4}")),
+        gamma: reading.gamma.map_or("-".into(), gamma_text),
         kappa: reading.kappa.to_string(),
         weight: format!("{:.3}", reading.weight),
     }

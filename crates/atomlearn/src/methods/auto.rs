@@ -28,17 +28,17 @@ mod candidates;
 mod fusion;
 mod large;
 mod model;
+mod nearest;
 mod report;
 mod stages;
 mod stored;
 #[cfg(test)]
 mod tests;
-mod used;
 mod views;
 
 pub use model::AutoModel;
+pub use nearest::NearSample;
 pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
-pub use used::UsedSample;
 pub use views::ViewKind;
 
 use crate::params::{Domain, params};
