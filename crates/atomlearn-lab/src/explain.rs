@@ -126,7 +126,7 @@ mod tests {
             for (i, why) in found.iter().enumerate() {
                 assert_eq!(why.label, model.classes()[predicted[i]], "{}", method.key);
                 assert!(why.runner_up != why.label && why.atoms.len() <= 3 && why.nearest.len() <= 3);
-                assert_eq!((why.proba.is_some(), method.probabilities), (method.probabilities, why.proba.is_some()));
+                assert_eq!(why.proba.is_some(), method.probabilities, "{}", method.key);
                 if method.key == "auto" {
                     // A training sample is nearest to itself, and logits are the sum of what readings add.
                     assert_eq!(why.nearest[0].sample, train.order()[i]);

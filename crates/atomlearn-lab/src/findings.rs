@@ -48,13 +48,13 @@ impl Findings {
     pub fn new(model: &Model, data: &LabData, places: &[usize]) -> Option<Self> {
         let auto = AutoModel::of(model)?;
         let naming = data.naming();
-        let in_file = |entry: &Suspicious| Suspicious { sample: places[entry.sample], ..entry.clone() };
+        let in_file = |entry: &Suspicious| Some(Suspicious { sample: *places.get(entry.sample)?, ..entry.clone() });
         let named = |entry: &Suspicious| {
-            let entry = in_file(entry);
-            NamedSuspicious { name: data.sample_name(entry.sample), entry }
+            let entry = in_file(entry)?;
+            Some(NamedSuspicious { name: data.sample_name(entry.sample), entry })
         };
         let mut report = auto.report().clone();
-        report.suspicious = report.suspicious.iter().map(in_file).collect();
+        report.suspicious = report.suspicious.iter().filter_map(in_file).collect();
         Some(Findings {
             data: data.info.clone(),
             trained_on: places.len(),
@@ -62,7 +62,7 @@ impl Findings {
             time: model.info.get("time").and_then(|time| time.as_str()).map(str::to_string),
             report,
             naming,
-            suspicious: auto.suspicious(usize::MAX).iter().map(named).collect(),
+            suspicious: auto.suspicious(usize::MAX).iter().filter_map(named).collect(),
         })
     }
 

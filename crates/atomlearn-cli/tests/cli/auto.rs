@@ -161,6 +161,11 @@ fn what_cannot_be_told_is_called_guessing_and_groups_find_it_out() {
     place.write("noise.csv", noise(60, 1).replace("family", "id"));
     let text = place.ok("auto noise.csv").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("not better than guessing") || text.contains("not be better than guessing"), "{text}");
+    // Features that are all equal tell nothing, whatever rounding makes of them.
+    let equal: String = (0..41).map(|j| format!("1.5,2,{}\n", if j % 3 == 0 { "no" } else { "yes" })).collect();
+    place.write("equal.csv", format!("a,b,label\n{equal}"));
+    let text = place.ok("auto equal.csv").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("not better than guessing"), "{text}");
     // Brothers and sisters betray each other, unless whole families are left out.
     place.write("families.csv", noise(60, 3));
     let apart = place.json("auto families.csv --drop family --json");

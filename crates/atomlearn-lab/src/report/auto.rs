@@ -101,7 +101,7 @@ pub fn page(found: &Findings) -> AutoPage {
             if found.trained_on == found.data.samples {
                 String::new()
             } else {
-                format!("; {} of them (`is_train`) were trained on", found.trained_on)
+                format!("; {} of them (is_train) were trained on", found.trained_on)
             }
         ),
         facts,
