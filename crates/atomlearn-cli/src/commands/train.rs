@@ -97,7 +97,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
-            "params": model.params(), "prep": model.prep().spec().to_string(), "data": data.info, "part": part, "samples": places.len(),
+            "params": model.params(), "prep": model.prep().spec().to_string(), "data": data.info, "part": part,
+            "samples": places.len(),
             "seconds": trained.seconds, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
             "warnings": trace.warnings, "table": data.schema.as_ref().map(table_json),
         }));
