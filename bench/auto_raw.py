@@ -1,9 +1,10 @@
 """`atomlearn auto` on raw files, without any option: `auto_raw.py [--eyaleb EYaleB.mat] [--splits 5] [--program PATH]`.
 
-Training and test samples of every split go to files of their own, as a user would have them: tables with a header and a column
-`label`, and for the faces `.npz`. The program is run as users run it: `auto TRAIN -o MODEL --json`, then `predict MODEL TEST`.
-Printed are the mean test accuracy over the splits, the accuracy that `auto` had promised (leave-one-out on training samples), what
-is demanded, and the seconds of one training. The exit code is 1 if a demand is not met.
+Training and test samples of every split go to files of their own, as a user would have them: tables with a header and a
+column `label`, and for the faces `.npz`. The program is run as users run it: `auto TRAIN -o MODEL --json`, then
+`predict MODEL TEST`. Printed are the mean test accuracy over the splits, the accuracy that `auto` had promised
+(leave-one-out on training samples), what is demanded, and the seconds of one training. The exit code is 1 if a demand is
+not met.
 """
 
 import argparse
