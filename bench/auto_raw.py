@@ -3,8 +3,8 @@
 Training and test samples of every split go to files of their own, as a user would have them: tables with a header and a
 column `label`, and for the faces `.npz`. The program is run as users run it: `auto TRAIN -o MODEL --json`, then
 `predict MODEL TEST`. Printed are the mean test accuracy over the splits, the accuracy that `auto` had promised
-(leave-one-out on training samples), what is demanded, and the seconds of one training. The exit code is 1 if a demand is
-not met.
+(leave-one-out on training samples), what is demanded, and the seconds of one training. The exit code is 1 if a demand
+is not met.
 """
 
 import argparse
