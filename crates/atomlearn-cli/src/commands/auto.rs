@@ -132,7 +132,8 @@ fn next_command(args: &Args, trained: &Trained) -> String {
     }
     let new = match args.data.extension().map(|ending| ending.to_string_lossy()) {
         _ if trained.model.features.is_some() => "photo.jpg".to_string(),
-        Some(ending) if !args.data.is_dir() => format!("new.{ending}"),
+        _ if args.data.is_dir() => "new/".into(),
+        Some(ending) => format!("new.{ending}"),
         _ => "new.csv".into(),
     };
     format!("atomlearn predict {model} {} --proba", shell_word(&new))
