@@ -1,8 +1,8 @@
 //! What can be typed: global flags, commands and the flags that several commands share.
 
 use crate::commands::{
-    cite, compare, completions, demo, evaluate, export, features, inspect, methods, predict, rank, report, reproduce,
-    serve, sweep, train, tune,
+    auto, cite, compare, completions, demo, evaluate, explain, export, features, inspect, methods, predict, rank,
+    report, reproduce, serve, sweep, train, tune,
 };
 use crate::failure::Failure;
 use atomlearn::io::Impute;
@@ -13,12 +13,14 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
+  atomlearn auto wine.csv -o wine.model                   train without choosing anything, and say how good it is
+  atomlearn predict wine.model new.csv --proba            labels of new samples, with probabilities
+  atomlearn explain wine.model new.csv                    why they get these labels
   atomlearn demo                                          every method on embedded digits
   atomlearn methods                                       what there is to train
   atomlearn inspect faces.mat                             what a file holds
   atomlearn features photos/ --kind sift-pyramid -o photos.npz
   atomlearn train faces.mat --method lcdl-sv -o faces.model
-  atomlearn predict faces.model new.csv
   atomlearn compare faces.mat --methods all --train-per-class 20
   atomlearn tune faces.mat --method lcdl-sv --train-per-class 20 -o best.toml
   atomlearn serve faces.model                             a page and POST /predict, on this machine
@@ -63,8 +65,10 @@ pub enum Command {
     Methods(methods::Args),
     Inspect(inspect::Args),
     Features(features::Args),
+    Auto(Box<auto::Args>),
     Train(Box<train::Args>),
     Predict(predict::Args),
+    Explain(explain::Args),
     Evaluate(evaluate::Args),
     Compare(compare::Args),
     Tune(tune::Args),

@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::io::{self, Note, RawData, ReadOptions, Samples, TableSchema, Variable};
 use atomlearn::{Error, Model};
-use atomlearn_lab::data::{LabData, digest, digest_bytes};
+use atomlearn_lab::data::{LabData, Naming, digest, digest_bytes};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,9 @@ impl DataArgs {
     }
 
     /// Reads DATA to be put through a model. Labels are not needed and not looked at: no column passes for them.
-    pub fn read_for(&self, path: &Path, model: &Model, console: &Console) -> Result<Source, Failure> {
-        let (input, options) = (Input::open(path)?, self.options_for(model)?);
+    /// With `lenient`, values that cannot be used are NaN; else they are an error.
+    pub fn read_for(&self, path: &Path, model: &Model, lenient: bool, console: &Console) -> Result<Source, Failure> {
+        let (input, options) = (Input::open(path)?, ReadOptions { lenient, ..self.options_for(model)? });
         let unlabelled = ReadOptions { y: Some("none".into()), ..options.clone() };
         if options.schema.is_some() {
             return Ok(input.read_once(&unlabelled)?.told(console));
@@ -77,7 +78,12 @@ impl DataArgs {
 
     /// Reads DATA with its labels.
     pub fn read_labelled(&self, path: &Path, console: &Console) -> Result<LabData, Failure> {
-        let source = Input::open(path)?.read_once(&self.options())?.told(console);
+        Self::read_with(path, &self.options(), console)
+    }
+
+    /// Reads DATA with its labels, with these options.
+    pub fn read_with(path: &Path, options: &ReadOptions, console: &Console) -> Result<LabData, Failure> {
+        let source = Input::open(path)?.read_once(options)?.told(console);
         Ok(LabData::new(&source.name, source.sha256, source.raw)?)
     }
 
@@ -113,11 +119,31 @@ impl DataArgs {
 }
 
 impl Source {
+    /// What samples are called by.
+    pub fn naming(&self) -> Naming {
+        naming(&self.raw)
+    }
+
+    /// What the sample at this place is called; without names its number.
+    pub fn sample_name(&self, place: usize) -> String {
+        sample_name(&self.raw, place).map_or_else(|| place.to_string(), str::to_string)
+    }
+
     /// Tells the user what was noticed while reading.
     fn told(self, console: &Console) -> Self {
         tell(&self.raw.notes, console);
         self
     }
+}
+
+/// What samples are called by.
+pub fn naming(raw: &RawData) -> Naming {
+    Naming::of(raw.ids.is_some(), raw.names.is_some())
+}
+
+/// What the sample at this place is called, if it has a name.
+pub fn sample_name(raw: &RawData, place: usize) -> Option<&str> {
+    raw.ids.as_ref().or(raw.names.as_ref())?.get(place).map(String::as_str)
 }
 
 /// Tells the user what was noticed about a table.

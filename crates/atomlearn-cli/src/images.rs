@@ -4,9 +4,9 @@ use crate::console::Console;
 use crate::data::Source;
 use crate::failure::Failure;
 use crate::progress::FeatureBar;
-use atomlearn::Error;
 use atomlearn::io::RawData;
 use atomlearn::io::pictures::{self, ImageFile, Listing};
+use atomlearn::{Error, Mat};
 use atomlearn_features::{
     Coding, Crop, Extracted, FeatureMap, FeatureSpec, Fit, Frame, KINDS, OnnxSpec, PixelsSpec, Pooling, Preset,
     RandomFaceSpec, SiftSpec, extract, fit,
@@ -305,12 +305,25 @@ pub fn is_images(path: &Path) -> bool {
     path.is_dir() || (path.is_file() && pictures::is_image_name(path))
 }
 
-/// Images to classify, through the map of a model.
-pub fn source(map: &FeatureMap, path: &Path, console: &Console) -> Result<Source, Failure> {
+/// Images to classify, through the map of a model. With `lenient`, features of images that cannot be read are NaN; else they are
+/// an error.
+pub fn source(map: &FeatureMap, path: &Path, lenient: bool, console: &Console) -> Result<Source, Failure> {
     let images = noted(pictures::list_any(path)?, console);
-    let extracted = apply(map, &images, false, console)?;
+    let extracted = with_broken(apply(map, &images, lenient, console)?, images.len());
     let raw = as_data(map, extracted, &images, None);
     Ok(Source { name: path.display().to_string(), sha256: digest(path)?, raw })
+}
+
+/// A column of NaN for every image that was left out.
+fn with_broken(extracted: Extracted, count: usize) -> Extracted {
+    if extracted.places.len() == count {
+        return extracted;
+    }
+    let mut x = Mat::full(extracted.x.nrows(), count, f64::NAN);
+    for (j, &place) in extracted.places.iter().enumerate() {
+        x.col_mut(place).copy_from(extracted.x.col(j));
+    }
+    Extracted { x, places: (0..count).collect(), ..extracted }
 }
 
 /// `54x48`.

@@ -15,6 +15,7 @@ mod plain;
 mod progress;
 mod rounds;
 mod settings;
+mod training;
 
 use args::{Cli, Command};
 use console::Console;
@@ -45,8 +46,10 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Command::Methods(args) => commands::methods::run(&args, console),
         Command::Inspect(args) => commands::inspect::run(&args, console),
         Command::Features(args) => commands::features::run(&args, console),
+        Command::Auto(args) => commands::auto::run(&args, console),
         Command::Train(args) => commands::train::run(&args, console),
         Command::Predict(args) => commands::predict::run(&args, console),
+        Command::Explain(args) => commands::explain::run(&args, console),
         Command::Evaluate(args) => commands::evaluate::run(&args, console),
         Command::Compare(args) => commands::compare::run(&args, console),
         Command::Tune(args) => commands::tune::run(&args, console),

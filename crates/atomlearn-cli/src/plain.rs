@@ -62,6 +62,15 @@ pub fn spreadsheet_safe(cell: &str) -> Cow<'_, str> {
     }
 }
 
+/// A word as a shell takes it: as it is, or between apostrophes.
+pub fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "._-+/=:,@%~".contains(letter);
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 fn push(plain: &mut String, letter: char) {
     let code = u32::from(letter);
     // Writing to a string does not fail.
@@ -105,6 +114,13 @@ mod tests {
         assert_eq!(brief("żółw", 4), "żółw");
         assert_eq!(brief("żółwie", 4), "żółw...");
         assert_eq!(brief(&"x".repeat(10 << 20), 3), "xxx...");
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        for (word, safe) in [("a.csv", "a.csv"), ("my data.csv", "'my data.csv'"), ("it's", "'it'\\''s'"), ("", "''")] {
+            assert_eq!(shell_word(word), safe);
+        }
     }
 
     #[test]

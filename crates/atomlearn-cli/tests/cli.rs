@@ -1,6 +1,8 @@
 //! The program as its users see it: outputs, exit codes, messages, files.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::new_without_default, missing_docs)]
 
+#[path = "cli/auto.rs"]
+mod auto;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/comparing.rs"]

@@ -2,6 +2,7 @@
 //!
 //! A pure function of the model: nothing is measured, looked up or guessed.
 
+use crate::findings;
 use crate::tune_table::value_text as text;
 use atomlearn::registry::Values;
 use atomlearn::{Error, Model, Result, export};
@@ -42,6 +43,7 @@ fn content(model: &Model, file: &str) -> Value {
         "task": if info.contains_key("image_shape") { "image-classification" } else { "tabular-classification" },
         "method": {"key": method.key, "title": method.title, "paper": method.paper.trim_end_matches('.')},
         "n_features": model.prep().n_features(), "classes": model.classes(), "params": params.collect::<Vec<_>>(),
+        "estimate": findings::of_model(model), "probabilities": method.probabilities,
         "facts": facts(model), "warnings": info.get("warnings"), "metrics": metrics, "few": few,
         "range": info.get("range"), "image": info.get("image_shape"), "onnx": export::METHODS.contains(&method.key),
         "prep": steps.map(|step| json!({"name": step, "meaning": meaning(step)})).collect::<Vec<_>>(),
@@ -128,7 +130,9 @@ mod tests {
             let page = card(&model, "blobs.model").unwrap();
             assert_eq!(page, card(&model, "blobs.model").unwrap());
             assert!(page.starts_with("---\n") && page.matches("\n---\n").count() == 1, "{page}");
-            for part in ["# blobs\n", method.paper.trim_end_matches('.'), "records none", "`pca:4`", "6 raw numbers"] {
+            let results =
+                if method.key == "auto" { "trained on (leave-one-out); 95 % interval" } else { "records none" };
+            for part in ["# blobs\n", method.paper.trim_end_matches('.'), results, "`pca:4`", "6 raw numbers"] {
                 assert!(page.contains(part), "{}: no {part} in\n{page}", method.key);
             }
             for info in method.params() {

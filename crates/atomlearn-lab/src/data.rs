@@ -24,6 +24,38 @@ pub struct DataInfo {
     pub classes: usize,
 }
 
+/// What samples are called by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Naming {
+    /// Their number from 0.
+    Sample,
+    /// The id column of a table.
+    Id,
+    /// The file an image came from.
+    File,
+}
+
+impl Naming {
+    /// By what is known of the samples.
+    pub fn of(ids: bool, names: bool) -> Self {
+        match (ids, names) {
+            (true, _) => Naming::Id,
+            (false, true) => Naming::File,
+            (false, false) => Naming::Sample,
+        }
+    }
+
+    /// The name of the column in tables of results.
+    pub fn column(self) -> &'static str {
+        match self {
+            Naming::Sample => "sample",
+            Naming::Id => "id",
+            Naming::File => "file",
+        }
+    }
+}
+
 /// Labelled samples in file order.
 #[derive(Clone, Debug)]
 pub struct LabData {
@@ -41,6 +73,8 @@ pub struct LabData {
     pub names: Option<Vec<String>>,
     /// What a table's id column calls each sample.
     pub ids: Option<Vec<String>>,
+    /// Group of every sample, if there are groups; samples of one group are left out together.
+    pub groups: Option<Vec<usize>>,
     /// Names of the features, if the data have them.
     pub feature_names: Option<Vec<String>>,
     /// How a table became samples, for the models trained on them.
@@ -88,7 +122,8 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        let RawData { x, is_train, image_shape, names, ids, feature_names, schema, .. } = raw;
+        let RawData { x, is_train, image_shape, names, ids, groups, feature_names, schema, .. } = raw;
+        let groups = groups.map(|groups| numbered(&groups));
         Ok(LabData {
             x,
             classes,
@@ -97,6 +132,7 @@ impl LabData {
             image_shape,
             names,
             ids,
+            groups,
             feature_names,
             schema,
             info,
@@ -121,6 +157,17 @@ impl LabData {
         Ok(Part { data: self, table })
     }
 
+    /// What samples are called by.
+    pub fn naming(&self) -> Naming {
+        Naming::of(self.ids.is_some(), self.names.is_some())
+    }
+
+    /// What the sample at this place is called; without names its number.
+    pub fn sample_name(&self, place: usize) -> String {
+        let names = self.ids.as_ref().or(self.names.as_ref());
+        names.and_then(|names| names.get(place)).map_or_else(|| place.to_string(), String::clone)
+    }
+
     /// The samples at these places, as valid training data.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
         self.dataset_of(self.columns(places), places)
@@ -129,7 +176,11 @@ impl LabData {
     /// Training data of these features, of the samples at these places.
     fn dataset_of(&self, x: Mat<f64>, places: &[usize]) -> Result<Dataset> {
         let labels: Vec<String> = places.iter().map(|&i| self.labels[i].clone()).collect();
-        Dataset::new(x.as_ref(), &labels)
+        let data = Dataset::new(x.as_ref(), &labels)?;
+        match &self.groups {
+            Some(groups) => data.with_groups(&places.iter().map(|&i| groups[i]).collect::<Vec<_>>()),
+            None => Ok(data),
+        }
     }
 
     /// The samples at these places, features x samples.
@@ -162,6 +213,18 @@ impl Part<'_> {
     pub fn warnings(&self) -> &[String] {
         self.table.as_ref().map_or(&[], |table| &table.warnings)
     }
+}
+
+/// A number for every name, in the order in which they come.
+fn numbered(names: &[String]) -> Vec<usize> {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    names
+        .iter()
+        .map(|name| {
+            let next = numbers.len();
+            *numbers.entry(name.as_str()).or_insert(next)
+        })
+        .collect()
 }
 
 /// Refuses NaN and infinity where `passes` does not allow them, naming sample and feature as they are in the file.

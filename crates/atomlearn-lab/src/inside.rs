@@ -7,7 +7,7 @@ mod atoms;
 mod drawing;
 mod probe;
 
-pub use atoms::{atom_graph, atoms, classes_of_atoms, dictionary};
+pub use atoms::{AtomUse, atom_graph, atoms, classes_of_atoms, dictionary, strongest_atoms};
 pub use drawing::{draw, picture_size};
 pub use probe::{Probe, complete};
 

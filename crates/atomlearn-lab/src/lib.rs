@@ -13,6 +13,8 @@ pub mod compare;
 pub mod confusion;
 pub mod crossed;
 pub mod data;
+pub mod explain;
+pub mod findings;
 pub mod folds;
 pub mod grid;
 pub mod inside;

@@ -24,6 +24,8 @@ pub enum Kind {
     Features,
     /// `predict -o`: CSV or JSON.
     Predictions,
+    /// `auto --suspicious`: CSV.
+    Suspicious,
     /// `compare --save-splits`.
     Splits,
     /// `--records` of experiments.
@@ -62,6 +64,7 @@ impl Kind {
             Kind::Map => "a feature map",
             Kind::Features => "a feature file of this program",
             Kind::Predictions => "a table of predictions",
+            Kind::Suspicious => "a list of suspicious labels",
             Kind::Splits => "a split file",
             Kind::Records => "a file of records",
             Kind::TuneRecords => "a file of tuning records",
@@ -125,6 +128,7 @@ fn of_head(head: &[u8]) -> Found {
         })
         .or_else(|| begins.strip_prefix('{').and_then(schema))
         .or_else(|| marked_text(begins))
+        .or_else(|| is_suspicious(begins).then_some(Kind::Suspicious))
         .or_else(|| is_predictions(begins).then_some(Kind::Predictions));
     match known {
         Some(kind) => Found::Known(kind),
@@ -184,6 +188,12 @@ fn is_predictions(text: &str) -> bool {
     first.is_some_and(|name| !name.is_empty())
         && second.map(plain).as_deref() == Some("label")
         && names.map(plain).all(|name| name.starts_with("score_") || name.starts_with("proba_"))
+}
+
+/// CSV with just the columns of `auto --suspicious`.
+fn is_suspicious(text: &str) -> bool {
+    let (_, rest) = text.lines().next().unwrap_or_default().split_once(',').unwrap_or_default();
+    rest == "label,proba,suggested"
 }
 
 #[cfg(test)]

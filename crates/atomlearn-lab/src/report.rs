@@ -3,6 +3,7 @@
 //! Numbers become places in drawings here; the drawings themselves are templates (`templates/`), which escape every text.
 
 mod atom_graph;
+mod auto;
 mod axes;
 mod convergence;
 mod gallery;
@@ -18,6 +19,7 @@ pub use photos::{Photo, Photos};
 pub use ranks::RankSummary;
 pub use sensitivity::{RuleCurve, Sensitivity};
 
+use crate::findings::Findings;
 use crate::record::Record;
 use crate::results::{Comparison, MethodResult, groups};
 use atomlearn::{Error, Result};
@@ -27,7 +29,10 @@ use ranks::rank_plot;
 use section::{Section, section};
 use sensitivity::{SensitivityPlot, sensitivity};
 
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 12] = [
+    ("head.html", include_str!("../templates/head.html")),
+    ("foot.html", include_str!("../templates/foot.html")),
+    ("auto.html", include_str!("../templates/auto.html")),
     ("page.html", include_str!("../templates/page.html")),
     ("section.html", include_str!("../templates/section.html")),
     ("atoms.html", include_str!("../templates/atoms.html")),
@@ -78,6 +83,12 @@ pub fn page_of(content: Content<'_>) -> Result<String> {
         version => env!("CARGO_PKG_VERSION"),
     };
     render("page.html", content)
+}
+
+/// The page of what `auto` found.
+pub fn auto_page(findings: &Findings) -> Result<String> {
+    let page = Value::from(Serde(auto::page(findings)));
+    render("auto.html", context! { page, version => env!("CARGO_PKG_VERSION") })
 }
 
 /// The critical-difference diagram alone, an SVG file.

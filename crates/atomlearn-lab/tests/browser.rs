@@ -3,13 +3,14 @@
 //! Needs Chromium. Without it the test says so and passes, unless `CI=true`, where it fails.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use atomlearn::io;
 use atomlearn::registry::{Values, method};
+use atomlearn::{Model, io};
 use atomlearn_browser::Browser;
 use atomlearn_lab::compare::{Entry, Plan, Run, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
+use atomlearn_lab::findings::Findings;
 use atomlearn_lab::record::Record;
-use atomlearn_lab::report::{Content, RankSummary, RuleCurve, Sensitivity, page_of};
+use atomlearn_lab::report::{Content, RankSummary, RuleCurve, Sensitivity, auto_page, page_of};
 use atomlearn_lab::splits;
 use serde_json::{Value, json};
 
@@ -212,4 +213,57 @@ fn the_report_in_a_browser() {
     }
     std::fs::write(&file, report(&records)).unwrap();
     check_width_unfolded(&mut browser, &file);
+}
+
+/// What `auto` found on digits of which some labels are wrong, with a class of a long name.
+fn auto_findings() -> String {
+    let mut raw = io::digits();
+    let labels = raw.labels.as_mut().unwrap();
+    let long = "seven with a rather long name that has to fit".to_string();
+    labels.iter_mut().filter(|label| **label == "7").for_each(|label| *label = long.clone());
+    (0..20).for_each(|i| labels[7 * i] = "3".into());
+    let data = LabData::new("digits", digest_raw(&raw), raw).unwrap();
+    let places: Vec<usize> = (0..300).collect();
+    let train = data.dataset(&places).unwrap();
+    let model =
+        Model::train(method("auto").unwrap(), &Values::new(), &"none".parse().unwrap(), &train, &mut ()).unwrap();
+    auto_page(&Findings::new(&model, &data, &places).unwrap()).unwrap()
+}
+
+#[test]
+fn the_page_of_auto_in_a_browser() {
+    let Some(mut browser) = Browser::start_if_any().unwrap() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    std::fs::write(&file, auto_findings()).unwrap();
+    let questions = r##"(() => {
+      const all = selector => [...document.querySelectorAll(selector)];
+      const ids = all("[id]").map(element => element.id);
+      return {
+        wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        doubled: ids.length - new Set(ids).size,
+        dangling: all("a[href^='#']").filter(a => !ids.includes(a.hash.slice(1))).length,
+        unnamed: all("svg[role=img]").filter(svg => !svg.querySelector("title")).length,
+        unscoped: all("th:not([scope])").length,
+        letters: all("svg.plot text").map(text => text.getBoundingClientRect().height).reduce((a, b) => Math.min(a, b), 99),
+        headings: all("h2").map(heading => heading.textContent).join(", "),
+        suspicious: all("#suspicious ~ .scroll tbody")[0].rows.length,
+      };
+    })()"##;
+    for width in [390, 1280] {
+        let metrics = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500});
+        browser.call("Emulation.setDeviceMetricsOverride", metrics).unwrap();
+        browser.open(&file).unwrap();
+        assert_eq!(browser.complaints(is_report), Vec::<String>::new(), "{width}");
+        let seen = browser.eval(questions).unwrap();
+        for key in ["wide", "doubled", "dangling", "unnamed", "unscoped"] {
+            assert_eq!(seen[key], 0, "{width}: {key} of {seen}");
+        }
+        assert!(
+            seen["letters"].as_f64().unwrap() >= 9.0 && seen["suspicious"].as_u64().unwrap() >= 10,
+            "{width}: {seen}"
+        );
+        assert_eq!(seen["headings"], "Accuracy, Classes, Confusions, Suspicious labels, What was chosen, Provenance");
+        browser.screenshot(&format!("auto-{width}")).unwrap();
+    }
 }

@@ -140,11 +140,15 @@ function describe() {
   document.title = `${facts.name} · atomlearn`;
   element("name").textContent = facts.name;
   const atoms = facts.atoms ? `, ${facts.atoms} atoms` : "";
-  element("facts").textContent = `${facts.title}. ${facts.classes.length} classes, ${facts.n_features} features${atoms}.`;
+  const percent = share => `${(100 * share).toFixed(1)} %`;
+  const { accuracy, ci95 } = facts.estimate ?? {};
+  const estimate = facts.estimate ? ` Estimated accuracy ${percent(accuracy)} (95 % interval ${percent(ci95[0])} to ${percent(ci95[1])}).` : "";
+  element("facts").textContent = `${facts.title}. ${facts.classes.length} classes, ${facts.n_features} features${atoms}.${estimate}`;
   const trained = facts.trained_on ? `${facts.trained_on.samples} samples of ${facts.trained_on.name}` : "not recorded";
   const params = Object.entries(facts.params).map(([name, value]) => `${name} = ${value ?? "auto"}`).join(", ");
   const rows = { Method: facts.method, Paper: facts.paper, Preprocessing: facts.prep, "Trained on": trained, Time: facts.time ?? "not recorded",
-    Rule: `${facts.rule} (of ${facts.rules.join(", ")})`, Classes: facts.classes.join(", "), Parameters: params };
+    Rule: `${facts.rule} (of ${facts.rules.join(", ")})`, Classes: facts.classes.join(", "), Parameters: params,
+    ...Object.fromEntries((facts.findings ?? []).map(([name, text]) => [name[0].toUpperCase() + name.slice(1), text])) };
   for (const [name, value] of Object.entries(rows)) {
     const [term, text] = [document.createElement("dt"), document.createElement("dd")];
     [term.textContent, text.textContent] = [name, value];

@@ -6,7 +6,7 @@ use crate::subject::Subject;
 use atomlearn::MatRef;
 use atomlearn::linalg::select_columns;
 use atomlearn::method::best_class;
-use atomlearn_lab::inside::{self, AtomKind};
+use atomlearn_lab::inside::{self, AtomKind, AtomUse};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -109,16 +109,8 @@ struct Use {
 }
 
 fn strongest(subject: &Subject, prepared: MatRef<'_, f64>) -> Vec<Use> {
-    let Some((_, atoms)) = inside::dictionary(subject.classifier()) else { return Vec::new() };
-    let codes = subject.classifier().codes_block(prepared).filter(|codes| codes.nrows() == atoms.ncols());
-    let Some(codes) = codes else { return Vec::new() };
-    let strength: Vec<f64> = (0..atoms.ncols()).map(|k| codes[(k, 0)].abs() * atoms.col(k).norm_l2()).collect();
-    let total: f64 = strength.iter().sum();
-    let mut order: Vec<usize> = (0..strength.len()).filter(|&k| strength[k] > 0.0).collect();
-    order.sort_by(|&a, &b| strength[b].total_cmp(&strength[a]));
-    order.truncate(ATOMS);
-    let of = |k: usize| Use { atom: k, code: codes[(k, 0)], share: strength[k] / total, neighbours: near(subject, k) };
-    order.into_iter().map(of).collect()
+    let of = |AtomUse { atom, code, share }| Use { atom, code, share, neighbours: near(subject, atom) };
+    inside::strongest_atoms(subject.classifier(), prepared, ATOMS).into_iter().map(of).collect()
 }
 
 /// The nearest neighbours of an atom in the graph.

@@ -217,7 +217,7 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
             "columns": {"type": ["array", "null"], "items": text}, "classes": {"const": classes},
             "rules": list(&text), "rule": text, "atoms": perhaps("integer"), "image": perhaps("object"),
             "range": {"type": ["array", "null"], "items": number}, "trained_on": {}, "time": perhaps("string"),
-            "examples": perhaps("object"),
+            "estimate": perhaps("object"), "findings": {"type": ["array", "null"]}, "examples": perhaps("object"),
         }), &[]),
         "Health": object(json!({"status": schema("ok")}), &[]),
         "Error": object(json!({"error": {"type": "string", "description": "What is wrong, where, what to do"}}), &[]),

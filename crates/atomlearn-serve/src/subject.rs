@@ -2,13 +2,14 @@
 
 use atomlearn::io::pictures::Picture;
 use atomlearn::io::{self, ImageShape, TableSchema};
+use atomlearn::methods::auto::AutoModel;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
 use atomlearn::{Classifier, Mat, MatRef, Model, export};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::inside::{self, Graph};
-use atomlearn_lab::{provenance, splits};
+use atomlearn_lab::{findings, provenance, splits};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -114,6 +115,7 @@ impl Subject {
             }),
             "range": model.info.get("range"),
             "trained_on": model.info.get("data"), "time": model.info.get("time"),
+            "estimate": AutoModel::of(model).map(|auto| &auto.report().loo), "findings": findings::of_model(model),
             "examples": examples,
         })
     }

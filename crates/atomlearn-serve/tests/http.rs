@@ -324,6 +324,9 @@ fn every_method_can_be_explained() {
         let facts = server.get("/model").json();
         assert_eq!(facts["method"], method.key);
         assert_eq!(why["classes"], facts["classes"]);
+        // The estimate that training stored, where it did.
+        assert_eq!(facts["estimate"]["accuracy"].is_number(), method.key == "auto", "{facts}");
+        assert_eq!(facts["findings"][0][0] == "accuracy", method.key == "auto", "{facts}");
     }
 }
 

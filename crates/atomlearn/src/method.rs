@@ -34,6 +34,12 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// True if training iterates: every iteration then offers its [`State`], from which [`Fit::resume`] goes on.
     const ITERATES: bool = false;
 
+    /// True if training leaves samples out by [groups](crate::Dataset::groups) where it leaves any out.
+    const LEAVES_GROUPS_OUT: bool = false;
+
+    /// True if models have [calibrated probabilities](Classifier::probabilities_block).
+    const PROBABILITIES: bool = false;
+
     /// Preprocessing where a user asks for none.
     const DEFAULT_PREP: &'static str = "unit";
 

@@ -38,6 +38,10 @@ pub struct Method {
     pub iteration: &'static [&'static str],
     /// True if training iterates and can be resumed after any iteration.
     pub iterates: bool,
+    /// True if training heeds the groups of samples.
+    pub leaves_groups_out: bool,
+    /// True if models have calibrated probabilities.
+    pub probabilities: bool,
     /// Preprocessing where a user asks for none; see [`Method::settle`].
     pub default_prep: &'static str,
     given_prep: &'static [(&'static str, &'static str)],
@@ -66,6 +70,8 @@ impl Method {
             readout: M::READOUT,
             iteration: M::ITERATION,
             iterates: M::ITERATES,
+            leaves_groups_out: M::LEAVES_GROUPS_OUT,
+            probabilities: M::PROBABILITIES,
             default_prep: M::DEFAULT_PREP,
             given_prep: M::GIVEN_PREP,
             describe: M::describe,

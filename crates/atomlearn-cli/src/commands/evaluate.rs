@@ -39,7 +39,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
     let data = match feature_map(&model, &args.data)? {
         Some(map) => {
-            let source = images::source(&map, &args.data, console)?;
+            let source = images::source(&map, &args.data, false, console)?;
             LabData::new(&source.name, source.sha256, source.raw)?
         }
         None => args.reading.read_labelled_for(&args.data, &model, console)?,

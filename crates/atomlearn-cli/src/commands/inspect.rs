@@ -8,7 +8,9 @@ use crate::data::{Source, table_json, tell};
 use crate::failure::Failure;
 use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::io::{Note, RawData, TableSchema, Variable};
+use atomlearn::methods::auto::AutoModel;
 use atomlearn::{Error, Model, dataset::sorted_classes};
+use atomlearn_lab::findings;
 use atomlearn_lab::tables::plain_table;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -148,6 +150,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
     let model = Model::load(path)?;
     let parts: Vec<(&str, [usize; 2])> =
         model.classifier().parts().into_iter().map(|(name, part)| (name, [part.nrows(), part.ncols()])).collect();
+    let report = AutoModel::of(&model).map(AutoModel::report);
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.inspect/1", "kind": "model", "path": path.display().to_string(),
@@ -156,6 +159,8 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
             "classes": model.classes(), "rules": model.classifier().rules(), "rule": model.classifier().rule(),
             "parts": parts.iter().map(|(name, size)| json!({"name": name, "shape": size})).collect::<Vec<_>>(),
             "info": model.info,
+            "estimate": report.map(|report| &report.loo), "chosen": report.map(|report| &report.chosen),
+            "suspicious": report.map(|report| &report.suspicious),
             "features": model.features.as_ref().map(|content| &content.header),
             "table": model.schema.as_ref().map(table_json), "feature_names": model.schema.as_ref().map(|s| s.feature_names()),
         }));
@@ -176,6 +181,10 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
         ("params", params.join(" ")),
         ("parts", parts.join(", ")),
     ];
+    facts.extend(findings::of_model(&model).unwrap_or_default());
+    for chosen in report.iter().flat_map(|report| &report.chosen) {
+        facts.push(("chosen", format!("{}, weight {:.3}", findings::reading_text(chosen), chosen.weight)));
+    }
     if let Some(schema) = &model.schema {
         facts.push(("columns", columns_text(schema)));
     }

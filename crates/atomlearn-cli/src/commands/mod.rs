@@ -1,10 +1,12 @@
 //! One file per command.
 
+pub mod auto;
 pub mod cite;
 pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod features;
 pub mod inspect;

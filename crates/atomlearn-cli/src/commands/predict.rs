@@ -2,17 +2,20 @@
 
 use crate::args::DataArgs;
 use crate::console::Console;
-use crate::data::tell;
+use crate::data::{naming, sample_name, tell};
 use crate::failure::Failure;
 use crate::images;
 use crate::output::{Kind, OutputArgs, write_output};
 use crate::plain::spreadsheet_safe;
 use atomlearn::file::AtomicFile;
 use atomlearn::io::{RawData, ReadOptions};
+use atomlearn::linalg::select_columns;
 use atomlearn::method::best_class;
+use atomlearn::registry::METHODS;
 use atomlearn::scale::files::Plan;
 use atomlearn::{Error, Mat, Model};
 use atomlearn_features::FeatureMap;
+use atomlearn_lab::data::Naming;
 use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +23,9 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   atomlearn predict faces.model new.mat -o labels.csv
+  atomlearn predict faces.model new.csv --proba     with the probability of every class
   atomlearn predict faces.model new.csv --scores
+  atomlearn predict scenes.model inbox/ --skip-broken -o labels.csv
   atomlearn predict scenes.model photo.jpg          if the model was trained on images
   cat new.csv | atomlearn predict faces.model - | head
   atomlearn predict big.model shards/ --out-of-core -o labels.csv";
@@ -39,12 +44,18 @@ pub struct Args {
     /// Add the score of every class, larger = more likely
     #[arg(long)]
     scores: bool,
+    /// Add the calibrated probability of every class, for methods that have such
+    #[arg(long)]
+    proba: bool,
     /// Decision rule, for models that have several [default: the one chosen in training]
     #[arg(long, value_name = "NAME")]
     rule: Option<String>,
     /// Put an apostrophe before labels that a spreadsheet would run as a formula (those that begin with = + - @)
     #[arg(long)]
     excel_safe: bool,
+    /// Give samples that cannot be read (damaged images, missing or wrong cells) a row with an empty label, instead of stopping
+    #[arg(long)]
+    skip_broken: bool,
     /// Read the samples part by part and write as they come; DATA is a .npy of any size or a folder of shards
     #[arg(long)]
     out_of_core: bool,
@@ -61,22 +72,21 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     args.writing.check(&inputs, &[(output, Kind::Predictions)])?;
     let model = Model::load(&args.model)?;
     let rule = chosen_rule(&model, args.rule.as_deref())?;
+    check_proba(args, &model, rule)?;
     if args.out_of_core {
         return stream(args, &model, rule, console);
     }
     let source = match feature_map(&model, &args.data)? {
-        Some(map) => images::source(&map, &args.data, console)?,
-        None => args.reading.read_for(&args.data, &model, console)?,
+        Some(map) => images::source(&map, &args.data, args.skip_broken, console)?,
+        None => args.reading.read_for(&args.data, &model, args.skip_broken, console)?,
     };
-    let scores = scores_of(&model, source.raw.x.as_ref(), rule).map_err(|e| in_data(e, &source.name))?;
-    let best = best_class(scores.as_ref());
-    let labels: Vec<&str> = best.iter().map(|&c| model.classes()[c].as_str()).collect();
+    let answers = Answers::new(args, &model, rule, &source.raw, console).map_err(|e| in_data(e, &source.name))?;
     if console.json {
         let mut result = json!({
             "schema": "atomlearn.predict/1",
             "model": {"path": args.model.display().to_string(), "method": model.method().key, "rule": rule},
             "data": {"path": source.name, "sha256": source.sha256},
-            "classes": model.classes(), "labels": labels,
+            "classes": model.classes(), "labels": answers.labels(&model),
         });
         if let Some(names) = &source.raw.names {
             result["names"] = json!(names);
@@ -85,16 +95,101 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             result["ids"] = json!(ids);
         }
         if args.scores {
-            let columns: Vec<Vec<f64>> = scores.col_iter().map(|column| column.iter().copied().collect()).collect();
-            result["scores"] = json!(columns);
+            result["scores"] = json!(answers.columns(&answers.scores));
+        }
+        if let Some(proba) = &answers.proba {
+            result["proba"] = json!(answers.columns(proba));
         }
         let text = serde_json::to_string(&result).map_err(|e| Failure::failed(e.to_string()))? + "\n";
         return write_output(args.output.as_deref(), text.as_bytes(), console);
     }
     let not_written = |e| not_written(Path::new("CSV"), e);
-    let mut table = Table::new(Vec::new(), &model, args, Named::of(&source.raw)).map_err(not_written)?;
-    table.add(&model, &scores, &source.raw).map_err(not_written)?;
+    let mut table = Table::new(Vec::new(), &model, args, naming(&source.raw)).map_err(not_written)?;
+    table.add(&model, &answers, &source.raw).map_err(not_written)?;
     write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
+}
+
+/// Refuses probabilities that there are none of.
+fn check_proba(args: &Args, model: &Model, rule: &str) -> Result<(), Failure> {
+    if !args.proba {
+        return Ok(());
+    }
+    let method = model.method();
+    if !method.probabilities {
+        let able = METHODS.iter().filter(|method| method.probabilities).map(|method| method.key).collect::<Vec<_>>();
+        return Err(Failure::usage(format!(
+            "--proba: `{}` has scores (--scores), but no calibrated probabilities; these methods have them: {}",
+            method.key,
+            able.join(", ")
+        )));
+    }
+    if rule != model.classifier().rule() {
+        return Err(Failure::usage(format!(
+            "--proba: probabilities are of the rule `{}`; leave out --rule {rule}",
+            model.classifier().rule()
+        )));
+    }
+    Ok(())
+}
+
+/// What a model says of some samples.
+struct Answers {
+    /// classes x samples.
+    scores: Mat<f64>,
+    proba: Option<Mat<f64>>,
+    /// Samples that could not be read.
+    broken: Vec<bool>,
+}
+
+impl Answers {
+    fn new(args: &Args, model: &Model, rule: &str, raw: &RawData, console: &Console) -> atomlearn::Result<Self> {
+        let is_broken = |j: usize| args.skip_broken && raw.x.col(j).iter().any(|value| !value.is_finite());
+        let broken: Vec<bool> = (0..raw.x.ncols()).map(is_broken).collect();
+        let count = broken.iter().filter(|broken| **broken).count();
+        if count == 0 {
+            return Self::of(args, model, rule, raw.x.as_ref(), broken);
+        }
+        let names = (0..broken.len()).filter(|&j| broken[j]).take(3);
+        let names: Vec<String> = names
+            .map(|j| sample_name(raw, j).map_or_else(|| format!("sample {j}"), |name| format!("`{name}`")))
+            .collect();
+        let more = if count > names.len() { ", ..." } else { "" };
+        let what = if count == 1 { "1 sample".into() } else { format!("{count} samples") };
+        console.warn(&format!(
+            "{what} of {} cannot be read and get an empty label: {}{more}",
+            broken.len(),
+            names.join(", ")
+        ));
+        // They are scored as anything and nobody looks.
+        let mut x = select_columns(raw.x.as_ref(), &(0..broken.len()).collect::<Vec<_>>());
+        (0..broken.len()).filter(|&j| broken[j]).for_each(|j| x.col_mut(j).fill(0.0));
+        Self::of(args, model, rule, x.as_ref(), broken)
+    }
+
+    fn of(
+        args: &Args,
+        model: &Model,
+        rule: &str,
+        x: atomlearn::MatRef<'_, f64>,
+        broken: Vec<bool>,
+    ) -> atomlearn::Result<Self> {
+        let scores = scores_of(model, x, rule)?;
+        let proba = if args.proba { model.probabilities(x)? } else { None };
+        Ok(Answers { scores, proba, broken })
+    }
+
+    /// The label of every sample; none of those that could not be read.
+    fn labels<'m>(&self, model: &'m Model) -> Vec<Option<&'m str>> {
+        let best = best_class(self.scores.as_ref());
+        let label = |(best, broken): (usize, &bool)| (!broken).then(|| model.classes()[best].as_str());
+        best.into_iter().zip(&self.broken).map(label).collect()
+    }
+
+    /// Numbers of every sample; none of those that could not be read.
+    fn columns(&self, values: &Mat<f64>) -> Vec<Option<Vec<f64>>> {
+        let column = |(j, broken): (usize, &bool)| (!broken).then(|| values.col(j).iter().copied().collect());
+        self.broken.iter().enumerate().map(column).collect()
+    }
 }
 
 /// Predicts part by part; memory holds one part at a time.
@@ -102,7 +197,7 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
     if console.json {
         return Err(Failure::usage("--out-of-core writes CSV as it goes; leave out --json"));
     }
-    let mut options = args.reading.options_for(model)?;
+    let mut options = ReadOptions { lenient: args.skip_broken, ..args.reading.options_for(model)? };
     if options.schema.is_some() {
         options = ReadOptions { y: Some("none".into()), ..options };
     }
@@ -135,12 +230,12 @@ fn write_parts<W: Write>(
             tell(&raw.notes, console);
         }
         let place = format!("{}, partition {}", args.data.display(), piece.index);
-        let scores = scores_of(model, raw.x.as_ref(), rule).map_err(|e| in_data(e, &place))?;
+        let answers = Answers::new(args, model, rule, &raw, console).map_err(|e| in_data(e, &place))?;
         if let Some(out) = out.take() {
-            table = Some(Table::new(out, model, args, Named::of(&raw)).map_err(not_written)?);
+            table = Some(Table::new(out, model, args, naming(&raw)).map_err(not_written)?);
         }
         if let Some(table) = &mut table {
-            table.add(model, &scores, &raw).map_err(not_written)?;
+            table.add(model, &answers, &raw).map_err(not_written)?;
         }
     }
     table
@@ -211,64 +306,27 @@ pub fn in_data(error: Error, name: &str) -> Error {
     }
 }
 
-/// What the rows of the result are called by.
-#[derive(Clone, Copy)]
-enum Named {
-    /// Their number from 0.
-    Number,
-    /// The id column of a table.
-    Id,
-    /// The file an image came from.
-    File,
-}
-
-impl Named {
-    fn of(raw: &RawData) -> Self {
-        match (&raw.ids, &raw.names) {
-            (Some(_), _) => Named::Id,
-            (None, Some(_)) => Named::File,
-            (None, None) => Named::Number,
-        }
-    }
-
-    fn column(self) -> &'static str {
-        match self {
-            Named::Number => "sample",
-            Named::Id => "id",
-            Named::File => "file",
-        }
-    }
-
-    /// What sample `place` of `raw` is called, if it has such a name.
-    fn name(self, raw: &RawData, place: usize) -> Option<&str> {
-        let names = match self {
-            Named::Number => &None,
-            Named::Id => &raw.ids,
-            Named::File => &raw.names,
-        };
-        names.as_ref()?.get(place).map(String::as_str)
-    }
-}
-
 /// The table of results. Numbers are in full precision: reading them back gives the same bits.
 struct Table<W: Write> {
     writer: csv::Writer<W>,
     scores: bool,
     excel_safe: bool,
-    named: Named,
+    naming: Naming,
     samples: usize,
 }
 
 impl<W: Write> Table<W> {
-    fn new(out: W, model: &Model, args: &Args, named: Named) -> Result<Self, csv::Error> {
-        let Args { scores, excel_safe, .. } = *args;
+    fn new(out: W, model: &Model, args: &Args, naming: Naming) -> Result<Self, csv::Error> {
+        let Args { scores, proba, excel_safe, .. } = *args;
         let mut writer = csv::Writer::from_writer(out);
-        let mut head = vec![named.column().to_string(), "label".to_string()];
-        if scores {
-            head.extend(model.classes().iter().map(|class| format!("score_{class}")));
+        let mut head = vec![naming.column().to_string(), "label".to_string()];
+        for (wanted, prefix) in [(scores, "score"), (proba, "proba")] {
+            if wanted {
+                head.extend(model.classes().iter().map(|class| format!("{prefix}_{class}")));
+            }
         }
         writer.write_record(&head)?;
-        Ok(Table { writer, scores, excel_safe, named, samples: 0 })
+        Ok(Table { writer, scores, excel_safe, naming, samples: 0 })
     }
 
     /// A text cell as it is, or as a spreadsheet takes it for text.
@@ -277,12 +335,15 @@ impl<W: Write> Table<W> {
     }
 
     /// Adds the samples of `raw`; one without a name is called by its number.
-    fn add(&mut self, model: &Model, scores: &Mat<f64>, raw: &RawData) -> Result<(), csv::Error> {
-        for (place, (best, column)) in best_class(scores.as_ref()).into_iter().zip(scores.col_iter()).enumerate() {
-            let name = self.named.name(raw, place).map_or_else(|| self.samples.to_string(), |name| self.text(name));
-            let mut row = vec![name, self.text(&model.classes()[best])];
-            if self.scores {
-                row.extend(column.iter().map(|score| score.to_string()));
+    fn add(&mut self, model: &Model, answers: &Answers, raw: &RawData) -> Result<(), csv::Error> {
+        for (place, label) in answers.labels(model).into_iter().enumerate() {
+            let name = if self.naming == Naming::Sample { None } else { sample_name(raw, place) };
+            let name = name.map_or_else(|| self.samples.to_string(), |name| self.text(name));
+            let mut row = vec![name, label.map_or_else(String::new, |label| self.text(label))];
+            let scores = self.scores.then_some(&answers.scores);
+            for values in scores.into_iter().chain(&answers.proba) {
+                let cell = |value: &f64| if label.is_some() { value.to_string() } else { String::new() };
+                row.extend(values.col(place).iter().map(cell));
             }
             self.writer.write_record(&row)?;
             self.samples += 1;

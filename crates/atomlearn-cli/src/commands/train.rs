@@ -1,27 +1,16 @@
 //! `atomlearn train`: fit one method and write the model file.
 
-use crate::args::DataArgs;
-use crate::checkpoint::{self, Begin};
 use crate::console::Console;
 use crate::data::table_json;
 use crate::failure::Failure;
-use crate::images::{self, FeatureArgs};
 use crate::out_of_core::{Job, ScaleArgs};
 use crate::output::{Kind, OutputArgs};
-use crate::progress::TrainWatch;
 use crate::settings;
-use atomlearn::archive::Content;
-use atomlearn::checkpoint::{Training, digest as dataset_digest};
-use atomlearn::observe::Trace;
-use atomlearn::registry::Values;
-use atomlearn::{Error, Model};
-use atomlearn_features::FeatureMap;
-use atomlearn_lab::data::{LabData, digest};
+use crate::training::{self, SourceArgs, Task, Trained};
+use atomlearn_lab::params_file;
 use atomlearn_lab::tables::seconds;
-use atomlearn_lab::{params_file, provenance, scaling};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +20,7 @@ Examples:
   atomlearn train faces.mat --params best.toml -o faces.model
   atomlearn train table.csv --y species --method linear-svm --prep standard -o species.model
   atomlearn train messy.xlsx --drop comment,date --impute median --method crc --prep standard,unit -o messy.model
+  atomlearn train visits.csv --groups patient -o visits.model               no patient judges himself
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
   atomlearn train faces.mat --method lcdl-sv --checkpoint state --resume -o faces.model     goes on after Ctrl-C or a crash
   atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model
@@ -61,19 +51,10 @@ pub struct Args {
     /// Keep the state of training in this file, to go on from it with --resume, also with a larger max_iter
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face,
-    /// sift-pyramid or onnx)
-    #[arg(long, value_name = "KIND")]
-    features: Option<String>,
-    /// DATA is a folder of images: take them through this map, which `features --save-map` wrote, and keep it in the model
-    #[arg(long, value_name = "FILE", conflicts_with = "features")]
-    map: Option<PathBuf>,
     #[command(flatten)]
     scale: ScaleArgs,
     #[command(flatten)]
-    reading: DataArgs,
-    #[command(flatten)]
-    making: FeatureArgs,
+    source: SourceArgs,
     #[command(flatten)]
     writing: OutputArgs,
 }
@@ -88,10 +69,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
     }
     check_outputs(args)?;
+    args.source.check_groups(method)?;
     if args.scale.out_of_core {
+        if args.source.groups.is_some() {
+            return Err(Failure::usage("--groups needs all samples in memory; leave out --out-of-core"));
+        }
         let job = Job {
             data: &args.data,
-            options: args.reading.options(),
+            options: args.source.options(),
             method: method.key,
             params,
             prep,
@@ -100,68 +85,21 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         };
         return args.scale.run(job, console);
     }
-    let held = match &args.checkpoint {
-        Some(path) => checkpoint::read(path, args.scale.resume)?,
-        None => None,
-    };
-    let (data, features) = read(args, console)?;
-    let (places, part) = training_part(&data);
-    let train = data.dataset(&places)?;
-    // A method whose own preprocessing is none makes its own scales.
-    let scales_itself = method.default_prep == "none" && prep.to_string() == "none";
-    let scale = if scales_itself { None } else { scaling::warning(&data, &places, &prep) };
-    let start = Instant::now();
-
-    // The checkpoint belongs to prepared samples, so the two steps of `Model::train` are taken one by one.
-    let mut early = Trace::default();
-    let (fitted, x) = prep.fit(train.x(), &mut early)?;
-    let train = train.with_features(x)?;
-    let begin = match &args.checkpoint {
-        None => Begin::default(),
-        Some(path) => {
-            let (method, prep, data) = (method.key.to_string(), prep.to_string(), dataset_digest(&train));
-            Begin::new(path, Training { method, params: params.clone(), prep, data }, held)?
-        }
-    };
-    let mut watch = TrainWatch::new(console, method.key, begin.trace, begin.kept);
-    let trained = match begin.state {
-        None => method.fit(&params, &train, &mut watch),
-        Some(state) => method.resume(&params, &train, state, &mut watch),
-    };
-    watch.finish();
-    let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
-    let nothing_kept = watch.checkpoint.as_ref().is_some_and(|kept| !kept.written);
-    drop(watch);
-    trace.warnings.splice(0..0, scale.into_iter().chain(early.warnings));
+    let checkpoint = args.checkpoint.as_deref();
+    let task = Task { method, params, prep, checkpoint, resume: args.scale.resume };
+    let trained = training::train(&args.source, &args.data, task, console)?;
+    let Trained { model, data, places, part, trace, .. } = &trained;
     trace.warnings.iter().for_each(|warning| console.warn(warning));
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    let classifier = trained?;
-    if stopped {
-        return Err(Error::Interrupted.into());
-    }
-    let took = start.elapsed().as_secs_f64();
-    let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
-    model.info = info(&data, &places);
-    model.features = features.clone();
-    model.schema = data.schema.clone();
-    if let Some(last) = trace.steps.last() {
-        model.info.insert("n_iter".into(), json!(last.iter));
-        model.info.insert("objective".into(), json!(last.objective));
-    }
-    if !trace.warnings.is_empty() {
-        model.info.insert("warnings".into(), json!(trace.warnings));
-    }
     model.save(&args.output)?;
-    if nothing_kept {
+    if trained.nothing_kept {
         console.note("no checkpoint was written: there were no iterations");
     }
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
-            "params": params, "prep": prep.to_string(), "data": data.info, "part": part, "samples": places.len(),
-            "seconds": took, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
+            "params": model.params(), "prep": model.prep().spec().to_string(), "data": data.info, "part": part,
+            "samples": places.len(),
+            "seconds": trained.seconds, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
             "warnings": trace.warnings, "table": data.schema.as_ref().map(table_json),
         }));
     }
@@ -171,70 +109,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         places.len(),
         data.info.features,
         data.info.classes,
-        seconds(took),
+        seconds(trained.seconds),
         args.output.display()
     ))
 }
 
 fn check_outputs(args: &Args) -> Result<(), Failure> {
-    let inputs = [
-        Some(&args.data),
-        args.params.as_ref(),
-        args.map.as_ref(),
-        args.making.onnx.as_ref(),
-        args.reading.labels.as_ref(),
-    ];
+    let mut inputs = vec![Some(&args.data), args.params.as_ref()];
+    inputs.extend(args.source.inputs());
     let state = if args.scale.resume { Kind::Resumed } else { Kind::Checkpoint };
     args.writing.check(&inputs, &[(Some(&args.output), Kind::Model), (args.checkpoint.as_ref(), state)])
-}
-
-/// The data and, if they are made of images here, the map that makes them.
-fn read(args: &Args, console: &Console) -> Result<(LabData, Option<Content>), Failure> {
-    let (map, extracted, listed) = match (&args.features, &args.map) {
-        (None, None) => {
-            args.making.refuse_all("without --features KIND")?;
-            return Ok((args.reading.read_labelled(&args.data, console)?, None));
-        }
-        (Some(kind), _) => {
-            let spec = args.making.spec(kind)?;
-            let listed = images::list(&args.data, console)?;
-            let (map, extracted) = args.making.fit(&spec, &listed, &vec![true; listed.len()], console)?;
-            (map, extracted, listed)
-        }
-        (None, Some(path)) => {
-            args.making.refuse_all("on a map that is fitted already")?;
-            let map = FeatureMap::load(path)?;
-            let listed = images::list(&args.data, console)?;
-            let extracted = images::apply(&map, &listed, args.making.skip_broken, console)?;
-            (map, extracted, listed)
-        }
-    };
-    let raw = images::as_data(&map, extracted, &listed, None);
-    let data = LabData::new(&args.data.display().to_string(), digest(&args.data)?, raw)?;
-    Ok((data, Some(map.to_content())))
-}
-
-/// The samples to train on and how to call them.
-fn training_part(data: &LabData) -> (Vec<usize>, &'static str) {
-    match &data.is_train {
-        Some(flags) => ((0..flags.len()).filter(|&i| flags[i]).collect(), "the is_train part"),
-        None => ((0..data.targets.len()).collect(), "all"),
-    }
-}
-
-/// What travels with the model.
-fn info(data: &LabData, places: &[usize]) -> Values {
-    let name = Path::new(&data.info.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
-    let mut info = Values::new();
-    info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-    info.insert("time".into(), json!(provenance::time()));
-    info.insert("data".into(), json!({"name": name, "sha256": data.info.sha256, "samples": places.len()}));
-    let values = || places.iter().flat_map(|&i| data.x.col(i).iter());
-    let (low, high) = values().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
-    info.insert("range".into(), json!([low, high]));
-    if let Some(shape) = data.image_shape {
-        let order = if shape.column_major { "columns" } else { "rows" };
-        info.insert("image_shape".into(), json!({"rows": shape.rows, "cols": shape.cols, "order": order}));
-    }
-    info
 }

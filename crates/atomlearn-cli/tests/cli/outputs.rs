@@ -23,6 +23,7 @@ fn inputs() -> Place {
     place.ok("predict crc.model data.csv --json -o labels.json");
     place.ok("features photos --kind pixels --size 6x5 -o photos.npz --save-map photos.map");
     place.ok("features photos --kind pixels --size 6x5 -o photos.mat");
+    place.ok("auto data.csv --suspicious check.csv");
     place.ok("export crc.model --onnx crc.onnx");
     place.ok("report --card crc.model -o card.md");
     place.write("more.csv", table(13));
@@ -57,6 +58,9 @@ fn an_output_is_never_an_input() {
     let place = inputs();
     for (line, output, input) in [
         ("train data.csv --method crc -o", "data.csv", "data.csv"),
+        ("auto data.csv -o", "data.csv", "data.csv"),
+        ("auto data.csv --report", "data.csv", "data.csv"),
+        ("auto data.csv --suspicious", "data.csv", "data.csv"),
         ("train data.csv --labels labels.txt --y none --method crc -o", "labels.txt", "labels.txt"),
         ("train data.csv --params best.toml -o", "best.toml", "best.toml"),
         ("train data.csv --method ksvd -o new.model --checkpoint", "data.csv", "data.csv"),
@@ -147,7 +151,10 @@ fn files_of_an_input_folder_are_inputs() {
 }
 
 /// Commands that write one file, with the file of their kind that [`inputs`] has.
-const WRITERS: [(&str, &str); 14] = [
+const WRITERS: [(&str, &str); 17] = [
+    ("auto data.csv -o", "crc.model"),
+    ("auto data.csv --report", "page.html"),
+    ("auto data.csv --suspicious", "check.csv"),
     ("train data.csv --method crc -o", "crc.model"),
     ("predict crc.model data.csv -o", "labels.csv"),
     ("predict crc.model data.csv --scores -o", "labels.json"),
@@ -172,6 +179,7 @@ fn a_kind_replaces_its_own_kind_and_no_other_without_force() {
         "state",
         "labels.csv",
         "labels.json",
+        "check.csv",
         "page.html",
         "splits.json",
         "runs.jsonl",

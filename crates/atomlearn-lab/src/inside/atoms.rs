@@ -8,7 +8,7 @@ use atomlearn::linalg::select_columns;
 use atomlearn::prep::Prep;
 use atomlearn::registry::Values;
 use atomlearn::{Classifier, Dataset, Mat, MatRef};
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 
 /// Training samples that usage is counted over, at most.
 const SAMPLES: usize = 1000;
@@ -30,6 +30,30 @@ pub fn classes_of_atoms(model: &dyn Classifier) -> Option<Vec<usize>> {
     let counts = part(model, "atom_counts")?;
     let repeat = |(c, &count): (usize, &f64)| std::iter::repeat_n(c, count as usize);
     Some(counts.row(0).iter().enumerate().flat_map(repeat).collect())
+}
+
+/// How much an atom takes part in a sample.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AtomUse {
+    /// Its number.
+    pub atom: usize,
+    /// Its number in the code.
+    pub code: f64,
+    /// `|code| * |atom|` as a share of the sum over all atoms.
+    pub share: f64,
+}
+
+/// The atoms with the largest share in a prepared sample, largest first; nothing for models without atoms or codes.
+pub fn strongest_atoms(model: &dyn Classifier, prepared: MatRef<'_, f64>, most: usize) -> Vec<AtomUse> {
+    let Some((_, atoms)) = dictionary(model) else { return Vec::new() };
+    let codes = model.codes_block(prepared).filter(|codes| codes.nrows() == atoms.ncols());
+    let Some(codes) = codes else { return Vec::new() };
+    let strength: Vec<f64> = (0..atoms.ncols()).map(|k| codes[(k, 0)].abs() * atoms.col(k).norm_l2()).collect();
+    let total: f64 = strength.iter().sum();
+    let mut order: Vec<usize> = (0..strength.len()).filter(|&k| strength[k] > 0.0).collect();
+    order.sort_by(|&a, &b| strength[b].total_cmp(&strength[a]));
+    order.truncate(most);
+    order.into_iter().map(|atom| AtomUse { atom, code: codes[(atom, 0)], share: strength[atom] / total }).collect()
 }
 
 /// The most used atoms of the first classes; `None` for models without atoms.

@@ -63,6 +63,7 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
         is_train: split(container, n)?,
         image_shape: image_shape(container, &matrix, features)?,
         names: sample_names(container, n)?,
+        groups: groups(container, n, options)?,
         ..RawData::new(dense)
     })
 }
@@ -272,6 +273,37 @@ fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> R
         let shape = ImageShape { rows: rows as usize, cols: cols as usize, column_major };
         (whole && rows * cols == features as f64).then_some(shape)
     }))
+}
+
+/// The variable that says which samples belong together, if the user named one.
+fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<String>>> {
+    let Some(index) = choose(container, options.groups.as_deref(), &[])? else { return Ok(None) };
+    let (path, variable) = (container.path(), &container.variables()[index]);
+    limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
+    let array = container.load(index)?;
+    if array.len() != n {
+        return Err(Error::Shape {
+            what: format!("{}: groups `{}`", path.display(), variable.name),
+            expected: format!("{n} entries, one per sample"),
+            found: array.len().to_string(),
+        });
+    }
+    limits::TextBudget::new(path, &variable.name, container.file_bytes()).add(n, 0)?;
+    let group = |i: usize| {
+        array
+            .label(i)
+            .filter(|group| !group.is_empty())
+            .ok_or_else(|| no_group(path, &format!("sample {i} (counted from 0)")))
+    };
+    (0..n).map(group).collect::<Result<Vec<String>>>().map(Some)
+}
+
+/// What to say about a sample without a group.
+pub(super) fn no_group(path: &Path, place: &str) -> Error {
+    Error::Data(format!(
+        "{}: the group of {place} is missing; fill it in, with a group of its own where the sample belongs to no other",
+        path.display()
+    ))
 }
 
 /// The variable `names`, where it names every sample.

@@ -71,6 +71,8 @@ pub struct ReadOptions {
     pub drop: Vec<String>,
     /// Tables: the column that says what samples are called.
     pub id: Option<String>,
+    /// Name of the variable or column that says which samples belong together (all of one person, for example); it is no feature.
+    pub groups: Option<String>,
     /// Tables: how missing values are filled; without it they are an error.
     pub impute: Option<Impute>,
     /// Tables: what a model was trained on; columns are then matched to it, and what it decides is not asked again.
@@ -101,6 +103,16 @@ impl ReadOptions {
     }
 }
 
+/// Refuses groups where a file has neither columns nor variables to take them from.
+fn check_no_groups(path: &Path, options: &ReadOptions) -> Result<()> {
+    if options.groups.is_none() {
+        return Ok(());
+    }
+    let why =
+        "groups are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out --groups";
+    Err(Error::Data(format!("{}: {why}", path.display())))
+}
+
 /// Height and width of the images behind the samples, so that atoms can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageShape {
@@ -127,6 +139,8 @@ pub struct RawData {
     pub names: Option<Vec<String>>,
     /// What a table's id column calls each sample.
     pub ids: Option<Vec<String>>,
+    /// Which group each sample belongs to, if groups were asked for.
+    pub groups: Option<Vec<String>>,
     /// Names of the features, if the file has them.
     pub feature_names: Option<Vec<String>>,
     /// How a table became samples, for the model that is trained on them.
@@ -145,6 +159,7 @@ impl RawData {
             image_shape: None,
             names: None,
             ids: None,
+            groups: None,
             feature_names: None,
             schema: None,
             notes: Vec::new(),
@@ -179,6 +194,7 @@ enum Format {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
     if path.is_dir() {
         options.check_no_table(path)?;
+        check_no_groups(path, options)?;
         return images::read(path, options);
     }
     read_bytes(path, load(path)?, options)
@@ -202,7 +218,10 @@ pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<
         Format::Npz => assemble::assemble(&npy::Npz::scan(path, &bytes)?, options),
         Format::Table => table::read(path, &bytes, options),
         Format::Parquet => read_parquet(path, bytes, options),
-        Format::Libsvm => libsvm::read(path, &bytes, options),
+        Format::Libsvm => {
+            check_no_groups(path, options)?;
+            libsvm::read(path, &bytes, options)
+        }
     }
 }
 

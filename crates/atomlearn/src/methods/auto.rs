@@ -28,6 +28,7 @@ mod candidates;
 mod fusion;
 mod large;
 mod model;
+mod nearest;
 mod report;
 mod stages;
 mod stored;
@@ -36,6 +37,7 @@ mod tests;
 mod views;
 
 pub use model::AutoModel;
+pub use nearest::NearSample;
 pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
 pub use views::ViewKind;
 
@@ -91,6 +93,8 @@ params! {
 impl Fit for Auto {
     type Model = AutoModel;
     const KEY: &'static str = "auto";
+    const LEAVES_GROUPS_OUT: bool = true;
+    const PROBABILITIES: bool = true;
     const DEFAULT_PREP: &'static str = "none";
     const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[("views", "given")];
 
@@ -235,7 +239,7 @@ impl Facts {
         let mut warnings = Vec::new();
         if self.twins > 0 {
             warnings.push(format!(
-                "{} training samples equal another one: the twin stays when one is left out, so the leave-one-out accuracy is too high",
+                "{} training samples equal another one (duplicates): the twin stays when one is left out, so the leave-one-out accuracy is too high",
                 self.twins
             ));
         }

@@ -189,6 +189,16 @@ impl<'p> Table<'p> {
         (0..self.rows).map(|row| self.columns[place].shown(row)).collect()
     }
 
+    /// The cells of a column as groups of samples.
+    fn groups(&self, place: usize) -> Result<Vec<String>> {
+        let column = &self.columns[place];
+        let group = |row: usize| match column.cell(row) {
+            Cell::Missing => Err(assemble::no_group(self.path, &self.place(row, place))),
+            _ => Ok(column.shown(row)),
+        };
+        (0..self.rows).map(group).collect()
+    }
+
     fn check_size(&self, features: usize) -> Result<()> {
         if self.rows == 0 || features == 0 {
             let why = format!("the table has {} samples of {features} features; nothing to read", self.rows);
@@ -223,6 +233,7 @@ impl<'p> Table<'p> {
         self.check_size(schema.n_features())?;
         let places: Vec<usize> = schema.features.iter().map(|feature| feature.place).collect();
         let x = self.encode(&schema, &places, options, &mut notes)?;
+        let groups = roles.groups.map(|place| self.groups(place)).transpose()?;
         let ids = roles.ids.first().map(|(place, _)| self.names(*place));
         let feature_names = schema.header.then(|| schema.feature_names());
         Ok(RawData {
@@ -230,6 +241,7 @@ impl<'p> Table<'p> {
             is_train,
             names: ids.clone(),
             ids,
+            groups,
             feature_names,
             schema: Some(schema),
             notes,

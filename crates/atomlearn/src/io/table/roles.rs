@@ -65,6 +65,8 @@ const LAST: &str = "the last column";
 pub(super) struct Roles {
     pub(super) label: Option<(usize, &'static str)>,
     pub(super) split: Option<usize>,
+    /// Which samples belong together.
+    pub(super) groups: Option<usize>,
     /// The first of them is what samples are called.
     pub(super) ids: Vec<(usize, &'static str)>,
     pub(super) left_out: Vec<(usize, &'static str)>,
@@ -98,6 +100,16 @@ impl Roles {
             let place = table.column(name)?;
             take(&mut free, place);
             roles.ids.push((place, "named by --id"));
+        }
+        if let Some(name) = &options.groups {
+            let place = table.column(name)?;
+            if roles.label.is_some_and(|(label, _)| label == place) {
+                let why = format!("column `{name}` holds the labels, so it cannot hold the groups too");
+                return Err(Error::format(table.path, why));
+            }
+            take(&mut free, place);
+            roles.groups = Some(place);
+            roles.left_out.push((place, "named by --groups"));
         }
         roles.split = free.iter().copied().find(|&c| table.header && is_split_name(&table.columns[c].name));
         roles.split.into_iter().for_each(|place| take(&mut free, place));

@@ -244,6 +244,9 @@ impl Tile {
     }
 }
 
+/// Scores below this are rounding: kernels are of the order of one, and readings that tell anything stay far above.
+const ROUNDING: f64 = 1e-12;
+
 /// Centres scores (classes x samples) over classes, divides them by `scale` and clips them; what is not a number says nothing.
 pub(super) fn normalise(scores: &mut Mat<f64>, scale: f64) {
     centre(scores);
@@ -266,8 +269,8 @@ pub(super) fn scale(scores: MatRef<'_, f64>) -> f64 {
     centre(&mut centred);
     let squares = centred.col_iter().map(|column| column.squared_norm_l2() / column.nrows() as f64);
     let scale = median(squares.filter(|v| !v.is_nan()).collect()).sqrt();
-    // Scores that are all alike have no scale of their own.
-    if scale > 0.0 && scale.is_finite() { scale } else { 1.0 }
+    // Scores that are all alike, up to rounding, have no scale of their own: blown up, rounding would pass for knowledge.
+    if scale > ROUNDING && scale.is_finite() { scale } else { 1.0 }
 }
 
 /// The median, the mean of the middle two of an even number; 0 of none.

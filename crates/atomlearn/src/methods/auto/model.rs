@@ -13,10 +13,10 @@ use std::any::Any;
 /// The chosen readings, ready for new samples, and what leave-one-out found.
 pub struct AutoModel {
     classes: Vec<String>,
-    n_features: usize,
+    pub(super) n_features: usize,
     pub(super) chosen: Vec<Choice>,
     stages: Vec<Stage>,
-    parts: Vec<(&'static str, Mat<f64>)>,
+    pub(super) parts: Vec<(&'static str, Mat<f64>)>,
     report: AutoReport,
     /// What the report was made from.
     left_out: report::LeftOut,
@@ -63,6 +63,12 @@ impl AutoModel {
     /// `most`. Positions are those in the training data.
     pub fn suspicious(&self, most: usize) -> Vec<report::Suspicious> {
         self.left_out.suspicious(&self.classes, most)
+    }
+
+    /// Position in the training data and class of the sample that is kept at this place, for models that keep all samples.
+    pub(super) fn training_sample(&self, place: usize) -> Option<(usize, &String)> {
+        let class = *self.left_out.targets.get(place)?;
+        Some((*self.left_out.positions.get(place)?, self.classes.get(class)?))
     }
 
     /// What each chosen reading says: weight times normalised score, classes x samples, in the order of [`AutoReport::chosen`].

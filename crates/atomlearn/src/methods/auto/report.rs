@@ -92,7 +92,7 @@ pub(super) struct LeftOut {
     pub log_probabilities: Mat<f64>,
     /// Position of each sample in the training data.
     pub positions: Vec<usize>,
-    targets: Vec<usize>,
+    pub targets: Vec<usize>,
     heard: Vec<bool>,
     found: Vec<usize>,
 }
