@@ -88,15 +88,15 @@ def literal(value: object) -> str:
 def parameter(info: dict) -> tuple[str, str, str, str]:
     """Name, type, default and meaning of a parameter of the registry."""
     name = PYTHON_NAMES.get(info["name"], info["name"])
-    doc = info["doc"].replace("`auto`", "None")
+    doc, default = info["doc"], "auto" if info["default"] is None else info["default"]
     if name == "random_state":
         return name, "int | np.random.RandomState | None", literal(info["default"]), doc + " None draws one from numpy."
     if name != info["name"]:
         doc += f" Called `{info['name']}` in the paper and on the command line."
-    domain = info["domain"].replace("auto or", "None or").replace("true or false", "True or False")
+    domain = info["domain"].replace("true or false", "True or False")
     if not info["type"].startswith("Literal"):
         doc += f" {domain[:1].upper()}{domain[1:]}."
-    return name, info["type"], literal(info["default"]), doc
+    return name, info["type"], literal(default), doc
 
 
 def merged_parameters(rows: list[dict]) -> list[tuple[str, str, str, str]]:

@@ -13,8 +13,8 @@ use crate::settings;
 use atomlearn::archive::Content;
 use atomlearn::checkpoint::{Training, digest as dataset_digest};
 use atomlearn::observe::Trace;
-use atomlearn::registry::Values;
-use atomlearn::{Error, Model};
+use atomlearn::registry::{self, Method, Values};
+use atomlearn::{Dataset, Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
 use atomlearn_lab::tables::seconds;
@@ -120,30 +120,38 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         None => Begin::default(),
         Some(path) => {
             let (method, prep, data) = (method.key.to_string(), prep.to_string(), dataset_digest(&train));
-            Begin::new(path, Training { method, params: params.clone(), prep, data }, held)?
+            let chosen = Values::new();
+            Begin::new(path, Training { method, params: params.clone(), prep, data, chosen }, held)?
         }
     };
     let mut watch = TrainWatch::new(console, method.key, begin.trace, begin.kept);
-    let trained = match begin.state {
-        None => method.fit(&params, &train, &mut watch),
-        Some(state) => method.resume(&params, &train, state, &mut watch),
-    };
+    let settled = choose(method, &params, &begin.chosen, &train, &mut watch);
+    let trained = settled.and_then(|settled| {
+        let classifier = match begin.state {
+            None => method.fit(&settled, &train, &mut watch),
+            Some(state) => method.resume(&settled, &train, state, &mut watch),
+        };
+        Ok((classifier?, settled))
+    });
     watch.finish();
     let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
     let nothing_kept = watch.checkpoint.as_ref().is_some_and(|kept| !kept.written);
     drop(watch);
     trace.warnings.splice(0..0, scale.into_iter().chain(early.warnings));
     trace.warnings.iter().for_each(|warning| console.warn(warning));
+    trace.notes.iter().for_each(|note| console.note(note));
     if let Some(error) = failed {
         return Err(error.into());
     }
-    let classifier = trained?;
+    let (classifier, settled) = trained?;
     if stopped {
         return Err(Error::Interrupted.into());
     }
     let took = start.elapsed().as_secs_f64();
-    let mut model = Model::new(method, params.clone(), fitted.clone(), classifier)?;
+    let chosen = registry::chosen(&params, &settled);
+    let mut model = Model::new(method, settled.clone(), fitted.clone(), classifier)?;
     model.info = info(&data, &places);
+    model.tell_chosen(&chosen);
     model.features = features.clone();
     model.schema = data.schema.clone();
     if let Some(last) = trace.steps.last() {
@@ -160,9 +168,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
-            "params": params, "prep": prep.to_string(), "data": data.info, "part": part, "samples": places.len(),
+            "params": settled, "chosen": chosen, "prep": prep.to_string(), "data": data.info, "part": part, "samples": places.len(),
             "seconds": took, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
-            "warnings": trace.warnings, "table": data.schema.as_ref().map(table_json),
+            "warnings": trace.warnings, "notes": trace.notes, "table": data.schema.as_ref().map(table_json),
         }));
     }
     console.print(&format!(
@@ -174,6 +182,25 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         seconds(took),
         args.output.display()
     ))
+}
+
+/// All values, with those that are left open chosen from the data, unless that was done before a break.
+fn choose(
+    method: &Method,
+    params: &Values,
+    before: &Values,
+    train: &Dataset,
+    watch: &mut TrainWatch<'_>,
+) -> atomlearn::Result<Values> {
+    let mut known = params.clone();
+    for (name, value) in known.iter_mut().filter(|(_, value)| value.is_null()) {
+        *value = before.get(name).cloned().unwrap_or_default();
+    }
+    let settled = method.choose(&known, train, watch)?;
+    if let Some(kept) = &mut watch.checkpoint {
+        kept.with_chosen(&registry::chosen(params, &settled));
+    }
+    Ok(settled)
 }
 
 fn check_outputs(args: &Args) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::linalg::{Spd, column_norms, gram};
 use crate::synth;
 
 fn params() -> LcdlSv {
-    LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default() }
+    LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default().fixed() }
 }
 
 fn accuracy(model: &LcdlSvModel, data: &Dataset) -> f64 {
@@ -31,7 +31,7 @@ fn learns_and_reports_a_falling_objective_that_is_the_sum_of_its_terms() {
 #[test]
 fn reported_objective_equals_its_definition() {
     let train = synth::blobs(3, 8, 4, 5);
-    let lcdl = LcdlSv { max_iter: 1, lambda2: 1e-2, ..params() };
+    let lcdl = LcdlSv { max_iter: Some(1), lambda2: 1e-2, ..params() };
     let (d0, blocks) = init::class_pca_mean(&train, 4, &mut ()).unwrap();
     let graph = AtomGraph::new(d0.as_ref(), 1, Affinity::Squared);
     let mut trace = Trace::default();
@@ -63,10 +63,10 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
     let stopped = params().fit(&train, &mut take).unwrap();
     assert_eq!(take.0.len(), 3);
     assert_eq!(take.0[2], stopped.dictionary);
-    let none = LcdlSv { max_iter: 0, ..params() }.fit(&train, &mut ()).unwrap();
+    let none = LcdlSv { max_iter: Some(0), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(take.0[0], none.dictionary);
     assert!(accuracy(&none, &train) > 0.9);
-    let two = LcdlSv { max_iter: 2, ..params() }.fit(&train, &mut ()).unwrap();
+    let two = LcdlSv { max_iter: Some(2), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(two.dictionary, stopped.dictionary);
 }
 
@@ -74,7 +74,7 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
 fn few_features_switch_the_ridge_on_aloud() {
     let train = synth::blobs(6, 12, 3, 3);
     let mut trace = Trace::default();
-    let lcdl = LcdlSv { atoms_per_class: AtomCount::Each(8), ..LcdlSv::default() };
+    let lcdl = LcdlSv { atoms_per_class: AtomCount::Each(8), ..LcdlSv::default().fixed() };
     let model = lcdl.fit(&train, &mut trace).unwrap();
     assert!(trace.warnings.iter().any(|w| w.contains("laplacian_ridge")), "{:?}", trace.warnings);
     assert!(model.dictionary.is_all_finite());
@@ -112,7 +112,7 @@ fn the_three_rules_are_consistent() {
     let fused = &scores[0].1 + Scale(5.0) * &scores[1].1;
     assert_eq!(fused, scores[2].1);
     assert_eq!(model.scores(train.x()).unwrap(), scores[2].1);
-    let svm = LcdlSv { rule: Rule::Svm, ..params() }.fit(&train, &mut ()).unwrap();
+    let svm = LcdlSv { rule: Some(Rule::Svm), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(svm.scores(train.x()).unwrap(), scores[1].1);
 }
 
@@ -132,10 +132,10 @@ fn more_features_than_samples_change_nothing_but_the_coordinates() {
 #[test]
 fn samples_as_atoms_need_no_iterations() {
     let (train, test) = (synth::blobs(4, 8, 12, 3), synth::blobs(4, 8, 12, 3));
-    let lcdl = LcdlSv { atoms_per_class: AtomCount::All, max_iter: 0, ..LcdlSv::default() };
+    let lcdl = LcdlSv { atoms_per_class: AtomCount::All, max_iter: Some(0), ..LcdlSv::default().fixed() };
     let model = lcdl.fit(&train, &mut ()).unwrap();
     assert_eq!(model.dictionary, train.x().to_owned());
-    let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1, "t").unwrap();
+    let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1(), "t").unwrap();
     let codes = mul(codes.as_ref(), train.x());
     let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), 4, 1.0 / lcdl.theta, None).unwrap();
     let rules = model.scores_by_rule(test.x()).unwrap();
