@@ -6,6 +6,7 @@ With --check it writes nothing and fails if the file is not up to date.
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -148,9 +149,7 @@ def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], cod
 
 
 def numpydoc_type(kind: str) -> str:
-    if kind.startswith("Literal"):
-        kind, _, rest = kind.removeprefix("Literal[").partition("]")
-        kind = f"{{{kind}}}{rest}"
+    kind = re.sub(r"Literal\[([^]]*)\]", r"{\1}", kind)
     return kind.replace(" | ", " or ").replace("np.random.", "").replace("Callback", "callable")
 
 

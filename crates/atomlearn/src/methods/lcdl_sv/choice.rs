@@ -11,8 +11,9 @@ use crate::linalg::select_columns;
 use crate::params::{from_map, to_map};
 use crate::path::Path;
 use crate::registry::{Method, Values};
-use crate::{Dataset, Error, Observer, Result};
+use crate::{Dataset, Observer, Result};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::cmp::Reverse;
 
 /// Few folds: each costs a training.
@@ -20,7 +21,7 @@ pub(super) const FOLDS: usize = 3;
 const SEED: u64 = 0;
 /// Numbers of iterations that are looked at.
 const ITERATIONS: [u64; 3] = [0, 5, 20];
-const ETA1: [f64; 4] = [1e-3, 1e-2, 1e-1, 1.0];
+const ETA1: [f64; 3] = [1e-3, 1e-2, 1e-1];
 const ETA2: [f64; 7] = [0.2, 1.0, 5.0, 20.0, 100.0, 300.0, 1000.0];
 
 /// The values in place of what is open in `given`, or those of the authors' code where there are too few samples.
@@ -38,12 +39,12 @@ pub(super) fn choose(given: &LcdlSv, train: &Dataset, watch: &mut dyn Observer) 
     let mut totals: Vec<Option<usize>> = vec![Some(0); open.size()];
     let mut judged = 0;
     for (fold, part) in parts.iter().enumerate() {
-        let counts = open.follow(&fixed, train, part)?;
+        // Asked after every iteration: a fold may take long.
+        let watched = RefCell::new(&mut *watch);
+        let stop = || watched.borrow_mut().progress(fold, FOLDS + 1).is_break();
+        let counts = open.follow(&fixed, train, part, &stop)?;
         totals.iter_mut().zip(counts).for_each(|(total, count)| *total = total.zip(count).map(|(a, b)| a + b));
         judged += part.len();
-        if watch.progress(fold + 1, FOLDS + 1).is_break() {
-            return Err(Error::Interrupted);
-        }
     }
     let best = (0..totals.len()).filter(|&i| totals[i].is_some());
     let best = best.min_by_key(|&i| (Reverse(totals[i]), steps_from(&fixed, &open.axes(), i), i));
@@ -107,7 +108,13 @@ impl Open {
     }
 
     /// Right answers of every point on the samples at `validating`, trained on all others.
-    fn follow(&self, fixed: &Values, train: &Dataset, validating: &[usize]) -> Result<Vec<Option<usize>>> {
+    fn follow(
+        &self,
+        fixed: &Values,
+        train: &Dataset,
+        validating: &[usize],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Option<usize>>> {
         let (method, targets) = (Method::of::<LcdlSv>("", "", &[]), train.targets());
         let rest: Vec<usize> = (0..train.n_samples()).filter(|i| validating.binary_search(i).is_err()).collect();
         let truth: Vec<usize> = validating.iter().map(|&i| targets[i]).collect();
@@ -132,6 +139,6 @@ impl Open {
             test: test.as_ref(),
             truth: &truth,
         };
-        Ok(path.follow(&|| false)?.correct)
+        Ok(path.follow(stop)?.correct)
     }
 }

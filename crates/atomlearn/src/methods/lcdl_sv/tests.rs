@@ -142,3 +142,42 @@ fn samples_as_atoms_need_no_iterations() {
     assert!((&rules[1].1 - svm.scores(codes.as_ref())).norm_max() < 1e-7);
     assert!(rules.iter().all(|(_, scores)| best_class(scores.as_ref()) == test.targets()));
 }
+
+/// By training every fold anew with the chosen values and with the authors'.
+#[test]
+fn the_choice_is_right_on_the_folds_at_least_as_often_as_the_authors_values() {
+    let train = synth::blobs(4, 9, 12, 5);
+    let mut trace = Trace::default();
+    let chosen = LcdlSv::default().choose(&train, &mut trace).unwrap();
+    assert!(trace.notes.len() == 1 && trace.notes[0].contains("3 folds"), "{:?}", trace.notes);
+    let by_class = train.blocks().ranges().map(|range| range.collect()).collect();
+    let parts = crate::folds::stratified(by_class, choice::FOLDS, 0).unwrap();
+    let right = |lcdl: &LcdlSv| {
+        let of_fold = |part: &Vec<usize>| {
+            let rest: Vec<usize> = (0..train.n_samples()).filter(|i| !part.contains(i)).collect();
+            let model = lcdl.fit(&train.part(&rest).unwrap(), &mut ()).unwrap();
+            let test = crate::linalg::select_columns(train.x(), part);
+            let found = model.predict(test.as_ref()).unwrap();
+            found.iter().zip(part).filter(|&(&found, &i)| found == train.targets()[i]).count()
+        };
+        parts.iter().map(of_fold).sum::<usize>()
+    };
+    assert!(right(&chosen) >= right(&LcdlSv::default().fixed()));
+    let accuracy = 100.0 * right(&chosen) as f64 / train.n_samples() as f64;
+    assert!(trace.notes[0].contains(&format!("accuracy {accuracy:.1} %")), "{accuracy} {:?}", trace.notes);
+}
+
+#[test]
+fn what_is_given_is_not_chosen_and_too_few_samples_leave_the_authors_values() {
+    let train = synth::blobs(3, 6, 8, 2);
+    let given = LcdlSv { rule: Some(Rule::Svm), eta1: Some(0.3), ..LcdlSv::default() };
+    let chosen = given.choose(&train, &mut ()).unwrap();
+    assert_eq!((chosen.rule, chosen.eta1, chosen.eta2), (Some(Rule::Svm), Some(0.3), Some(5.0)));
+    assert!(chosen.max_iter.is_some());
+    let mut trace = Trace::default();
+    let few = LcdlSv::default().choose(&synth::blobs(2, 1, 8, 2), &mut trace).unwrap();
+    assert_eq!(few, LcdlSv::default().fixed());
+    assert!(trace.notes.len() == 1 && trace.notes[0].contains("eta1 = 0.01"), "{:?}", trace.notes);
+    let preset = crate::registry::method("lcdl-sv").unwrap().preset("authors-code").unwrap();
+    assert_eq!(crate::params::from_map::<LcdlSv>(&preset).unwrap(), few);
+}
