@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use atomlearn::checkpoint::{Checkpoint, Training};
 use atomlearn::file::write_atomically;
 use atomlearn::observe::Trace;
+use atomlearn::registry::Values;
 use atomlearn::{Error, State};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -72,6 +73,8 @@ impl<'a> Keeper<'a> {
 pub struct Begin<'a> {
     /// What was seen before a break.
     pub trace: Trace,
+    /// What was chosen from the data before it.
+    pub chosen: Values,
     /// The state to go on from.
     pub state: Option<State>,
     /// Where it is kept.
@@ -85,8 +88,13 @@ impl<'a> Begin<'a> {
             return Err(refuse_other(path, &differs));
         }
         let kept = Kept { training, keeper: Keeper::new(path, FIRST), written: held.is_some() };
-        let (trace, state) = held.map(|held| (held.trace, held.state)).unzip();
-        Ok(Begin { trace: trace.unwrap_or_default(), state, kept: Some(kept) })
+        let Some(Checkpoint { training: before, trace, state }) = held else {
+            return Ok(Begin { kept: Some(kept), ..Begin::default() });
+        };
+        // Who trains longer than before gets what a training of that length chooses.
+        let same = before.params == kept.training.params;
+        let chosen = if same { before.chosen } else { Values::new() };
+        Ok(Begin { trace, chosen, state: Some(state), kept: Some(kept) })
     }
 }
 
@@ -99,6 +107,11 @@ pub struct Kept<'a> {
 }
 
 impl Kept<'_> {
+    /// Keeps what was chosen from the data too.
+    pub fn with_chosen(&mut self, chosen: &Values) {
+        self.training.chosen = chosen.clone();
+    }
+
     /// Writes the state if it must be kept `now` or it is time.
     pub fn keep(&mut self, now: bool, trace: &Trace, state: &dyn Fn() -> State) -> atomlearn::Result<()> {
         if now || self.keeper.is_due() {

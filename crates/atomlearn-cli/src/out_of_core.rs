@@ -162,6 +162,7 @@ fn finish(model: &mut Model, job: &Job<'_>, plan: &Plan, samples: u64) {
 fn report(trainer: &Trainer, job: &Job<'_>, plan: &Plan, took: f64, console: &Console) -> Result<(), Failure> {
     let (rounds, samples, trace) = (trainer.progress().rounds, trainer.samples(), trainer.trace());
     trace.warnings.iter().for_each(|warning| console.warn(warning));
+    trace.notes.iter().for_each(|note| console.note(note));
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.train/1", "model": job.output.display().to_string(), "method": job.method,

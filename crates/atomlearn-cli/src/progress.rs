@@ -85,6 +85,10 @@ impl Observer for TrainWatch<'_> {
         flow
     }
 
+    fn note(&mut self, note: &str) {
+        self.trace.note(note);
+    }
+
     fn warn(&mut self, warning: &str) {
         self.trace.warn(warning);
     }

@@ -11,8 +11,8 @@ use atomlearn::checkpoint::{Training, digest as dataset_digest};
 use atomlearn::io::ReadOptions;
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
-use atomlearn::registry::{METHODS, Method, Values};
-use atomlearn::{Error, Model};
+use atomlearn::registry::{self, METHODS, Method, Values};
+use atomlearn::{Dataset, Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
 use atomlearn_lab::{provenance, scaling};
@@ -113,6 +113,8 @@ pub struct Task<'a> {
 pub struct Trained {
     /// The model, notes included.
     pub model: Model,
+    /// The parameters that were left open and what training chose for them.
+    pub chosen: Values,
     /// All of the data.
     pub data: LabData,
     /// The samples that were trained on.
@@ -151,21 +153,26 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
         None => Begin::default(),
         Some(path) => {
             let (method, prep, data) = (method.key.to_string(), prep.to_string(), dataset_digest(&train));
-            Begin::new(path, Training { method, params: params.clone(), prep, data }, held)?
+            let chosen = Values::new();
+            Begin::new(path, Training { method, params: params.clone(), prep, data, chosen }, held)?
         }
     };
     let mut watch = TrainWatch::new(console, method.key, begin.trace, begin.kept);
-    let trained = match begin.state {
-        None => method.fit(&params, &train, &mut watch),
-        Some(state) => method.resume(&params, &train, state, &mut watch),
-    };
+    let settled = choose(method, &params, &begin.chosen, &train, &mut watch);
+    let trained = settled.and_then(|settled| {
+        let classifier = match begin.state {
+            None => method.fit(&settled, &train, &mut watch),
+            Some(state) => method.resume(&settled, &train, state, &mut watch),
+        };
+        Ok((classifier?, settled))
+    });
     watch.finish();
     let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
     let nothing_kept = watch.checkpoint.as_ref().is_some_and(|kept| !kept.written);
     drop(watch);
     trace.warnings.splice(0..0, scale.into_iter().chain(early.warnings));
-    let classifier = match (failed, trained) {
-        (None, Ok(classifier)) if !stopped => classifier,
+    let (classifier, settled) = match (failed, trained) {
+        (None, Ok(trained)) if !stopped => trained,
         (failed, trained) => {
             // Warnings often say why it went wrong.
             trace.warnings.iter().for_each(|warning| console.warn(warning));
@@ -173,8 +180,10 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
         }
     };
     let seconds = start.elapsed().as_secs_f64();
-    let mut model = Model::new(method, params, fitted, classifier)?;
+    let chosen = registry::chosen(&params, &settled);
+    let mut model = Model::new(method, settled, fitted, classifier)?;
     model.info = info(&data, &places);
+    model.tell_chosen(&chosen);
     model.features = features;
     model.schema = data.schema.clone();
     if let Some((column, groups)) = source.groups.as_ref().zip(data.groups.as_ref()) {
@@ -188,7 +197,26 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
     if !trace.warnings.is_empty() {
         model.info.insert("warnings".into(), json!(trace.warnings));
     }
-    Ok(Trained { model, data, places, part, trace, seconds, nothing_kept })
+    Ok(Trained { model, chosen, data, places, part, trace, seconds, nothing_kept })
+}
+
+/// All values, with those that are left open chosen from the data, unless that was done before a break.
+fn choose(
+    method: &Method,
+    params: &Values,
+    before: &Values,
+    train: &Dataset,
+    watch: &mut TrainWatch<'_>,
+) -> atomlearn::Result<Values> {
+    let mut known = params.clone();
+    for (name, value) in known.iter_mut().filter(|(_, value)| value.is_null()) {
+        *value = before.get(name).cloned().unwrap_or_default();
+    }
+    let settled = method.choose(&known, train, watch)?;
+    if let Some(kept) = &mut watch.checkpoint {
+        kept.with_chosen(&registry::chosen(params, &settled));
+    }
+    Ok(settled)
 }
 
 /// The samples to train on and how to call them.

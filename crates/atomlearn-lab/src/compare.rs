@@ -14,7 +14,7 @@ use crate::tune::{self, Tuning};
 use atomlearn::method::best_class;
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
-use atomlearn::registry::{Method, Values};
+use atomlearn::registry::{self, Method, Values};
 use atomlearn::{Classifier, Error, MatRef, Observer, Step};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -247,6 +247,7 @@ impl Plan<'_> {
             inside: None,
             mistakes: Vec::new(),
             provenance: provenance.clone(),
+            chosen: Values::new(),
             tuned: None,
             sweep: entry.sweep.clone(),
         }
@@ -315,6 +316,8 @@ struct Trained {
     ready: Arc<Prepared>,
     method: &'static Method,
     params: Values,
+    /// The same after training chose what they leave open.
+    settled: Values,
     model: Box<dyn Classifier>,
     trace: Trace,
     /// Test accuracy along the way, where someone looked.
@@ -332,21 +335,22 @@ fn train(
     run: Run<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Trained, Error> {
-    let same = |last: &Trained| {
-        let mut others = params.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
-        Arc::ptr_eq(&last.ready, ready)
-            && last.method.key == method.key
-            && others.all(|(name, value)| last.params.get(name) == Some(value))
-    };
-    if let Some(last) = last.filter(same) {
-        let model = method.redecide(&params, last.model.as_ref(), &ready.train)?;
-        return Ok(Trained { params, model, seen: None, ..last });
-    }
     let train_values = ready.train.x().nrows() * ready.train.x().ncols();
     let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &ready.truth, train_values));
     let mut observer = RunObserver { run, watch, trace: Trace::default(), probe, stopped: false };
     let clock = Clock::start();
-    let model = method.fit(&params, &ready.train, &mut observer)?;
+    let settled = method.choose(&params, &ready.train, &mut observer)?;
+    let same = |last: &Trained| {
+        let mut others = settled.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
+        Arc::ptr_eq(&last.ready, ready)
+            && last.method.key == method.key
+            && others.all(|(name, value)| last.settled.get(name) == Some(value))
+    };
+    if let Some(last) = last.filter(same) {
+        let model = method.redecide(&settled, last.model.as_ref(), &ready.train)?;
+        return Ok(Trained { params, settled, model, seen: None, ..last });
+    }
+    let model = method.fit(&settled, &ready.train, &mut observer)?;
     let (mut seconds, mut cpu_seconds) = clock.stop();
     if observer.stopped {
         return Err(Error::Interrupted);
@@ -357,7 +361,8 @@ fn train(
         cpu_seconds = (cpu_seconds - probe.cpu_seconds).max(0.0);
     }
     let ready = ready.clone();
-    Ok(Trained { ready, method, params, model, trace, seen: probe.map(|probe| probe.progress), seconds, cpu_seconds })
+    let seen = probe.map(|probe| probe.progress);
+    Ok(Trained { ready, method, params, settled, model, trace, seen, seconds, cpu_seconds })
 }
 
 fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error> {
@@ -385,10 +390,11 @@ fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error
     let inside = trained.seen.as_ref().zip(n_iter).map(|(seen, n_iter)| Inside {
         progress: inside::complete(seen.clone(), n_iter, &rules),
         atoms: inside::atoms(model.as_ref(), &ready.train, &ready.prep, ready.image_shape),
-        graph: inside::atom_graph(model.as_ref(), &trained.params),
+        graph: inside::atom_graph(model.as_ref(), &trained.settled),
     });
     Ok(Record {
         params: trained.params.clone(),
+        chosen: registry::chosen(&trained.params, &trained.settled),
         rule: model.rule().into(),
         rules,
         prep_seconds: ready.seconds,
@@ -473,6 +479,10 @@ impl Observer for RunObserver<'_, '_> {
         let flow = self.watch.progress(self.run, done, total);
         self.stopped |= flow.is_break();
         flow
+    }
+
+    fn note(&mut self, note: &str) {
+        self.trace.note(note);
     }
 
     fn warn(&mut self, warning: &str) {

@@ -2,16 +2,11 @@
 
 use crate::data::LabData;
 use crate::prepared::Prepared;
-use crate::splits::{Split, below};
+use crate::splits::Split;
+use atomlearn::Result;
 use atomlearn::prep::PrepSpec;
-use atomlearn::{Error, Result};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Folds use a stream of the generator that no split does.
-const STREAM: u64 = u64::MAX;
 
 /// The folds of a training part, each preprocessed once for everything that is tuned on them.
 pub struct Folds<'a> {
@@ -49,41 +44,16 @@ impl<'a> Folds<'a> {
 
 /// Cuts the samples at `places` into folds of like size; in fold f, part f validates and all others train.
 ///
-/// Class by class in class order, the samples (ascending) are shuffled and dealt out in turn, each class beginning where
-/// the one before it ended. The only sample of a class always trains, so that no fold lacks a class.
+/// See [`atomlearn::folds::stratified`]; classes come in class order.
 pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> Result<Vec<Split>> {
-    if folds < 2 {
-        return Err(Error::param("folds", folds, "at least two are needed"));
-    }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     places.iter().for_each(|&i| by_class[data.targets[i]].push(i));
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(STREAM);
-    let mut validating = vec![Vec::new(); folds];
-    let mut turn = 0;
-    for mut own in by_class.into_iter().filter(|own| own.len() > 1) {
-        own.sort_unstable();
-        for k in 0..own.len() - 1 {
-            let other = k + below(&mut rng, own.len() - k);
-            own.swap(k, other);
-        }
-        for place in own {
-            validating[turn % folds].push(place);
-            turn += 1;
-        }
-    }
-    if turn < folds {
-        return Err(Error::Data(format!(
-            "{turn} training samples of classes with two or more are too few for {folds} folds; use fewer folds"
-        )));
-    }
-    let split = |mut test: Vec<usize>| {
-        test.sort_unstable();
+    let split = |test: Vec<usize>| {
         let mut train: Vec<usize> = places.iter().copied().filter(|i| test.binary_search(i).is_err()).collect();
         train.sort_unstable();
         Split { train, test }
     };
-    Ok(validating.into_iter().map(split).collect())
+    Ok(atomlearn::folds::stratified(by_class, folds, seed)?.into_iter().map(split).collect())
 }
 
 /// Seeds of the cuts of a cross-validation lie this far apart, so that no two seeds that people choose share a cut.

@@ -1,19 +1,10 @@
 //! The values that tuning tries: one axis per parameter, ordered so that what can be shared stands together.
 
+pub use atomlearn::grid::{Axis, ITERATIONS, combination, places, size};
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Error, Result};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// Values of one parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Axis {
-    /// The parameter.
-    pub name: String,
-    /// What is tried, in order.
-    pub values: Vec<Value>,
-}
 
 /// A product of axes. Preprocessing and training parameters come first, then the number of iterations, then decision parameters, then
 /// those that only combine scores; the last axis changes fastest.
@@ -31,8 +22,6 @@ pub struct Grid {
     pub readout: Vec<Axis>,
 }
 
-/// The parameter that is read along one training.
-pub const ITERATIONS: &str = "max_iter";
 /// The axis of preprocessings; no method has a parameter of this name.
 pub const PREP: &str = "prep";
 
@@ -111,32 +100,6 @@ impl Grid {
     pub fn point(&self, i: usize) -> Values {
         combination(&self.axes(), i)
     }
-}
-
-/// Number of combinations; 1 for no axis.
-pub fn size(axes: &[&Axis]) -> usize {
-    axes.iter().map(|axis| axis.values.len()).product()
-}
-
-/// Place on every axis of combination `i`; the last axis changes fastest.
-pub fn places(axes: &[&Axis], mut i: usize) -> Vec<usize> {
-    let mut places: Vec<usize> = axes
-        .iter()
-        .rev()
-        .map(|axis| {
-            let place = i % axis.values.len();
-            i /= axis.values.len();
-            place
-        })
-        .collect();
-    places.reverse();
-    places
-}
-
-/// The values of combination `i`.
-pub fn combination(axes: &[&Axis], i: usize) -> Values {
-    let value = |(axis, place): (&&Axis, usize)| (axis.name.clone(), axis.values[place].clone());
-    axes.iter().zip(places(axes, i)).map(value).collect()
 }
 
 /// Refuses values outside the parameter's domain, and repeated ones.

@@ -150,7 +150,8 @@ pub fn parse(key: &str, text: &str, quick: bool) -> Result<Recipe> {
         let wrong = |e: Error| bad(format!("row `{}`: {e}", row.name));
         let method = registry::method(&row.method).map_err(wrong)?;
         let given = params_file::values(method, &row.params).map_err(wrong)?;
-        let params = method.complete(&given).map_err(wrong)?;
+        // A table is made with the values it gives and the documented ones; nothing is chosen.
+        let params = method.fixed(&given).map_err(wrong)?;
         let valid = |list: &[f64]| list.len() <= all.len() && list.iter().all(|share| (0.0..=100.0).contains(share));
         if !valid(&row.published) || !valid(&row.published_other) {
             return Err(bad(format!("row `{}`: published numbers must be one per cent per training size", row.name)));

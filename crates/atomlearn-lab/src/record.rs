@@ -177,6 +177,9 @@ pub struct Record {
     pub mistakes: Vec<Mistake>,
     /// Version, machine and time.
     pub provenance: Provenance,
+    /// What training chose for parameters that leave it open.
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    pub chosen: Values,
     /// How the parameters were chosen, where they were tuned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuned: Option<Choice>,

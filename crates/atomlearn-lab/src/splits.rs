@@ -2,8 +2,9 @@
 
 use crate::data::{LabData, digest_text};
 use atomlearn::file::write_atomically;
+use atomlearn::folds::below;
 use atomlearn::{Error, Result};
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -101,18 +102,6 @@ fn draw(by_class: &[Vec<usize>], train_per_class: usize, seed: u64, repeat: u64)
     split.train.sort_unstable();
     split.test.sort_unstable();
     split
-}
-
-/// A number below `n`, each equally likely. Written out so that splits stay the same whatever a library changes.
-pub(crate) fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
-    let n = n as u64;
-    let whole = u64::MAX - u64::MAX % n;
-    loop {
-        let value = rng.next_u64();
-        if value < whole {
-            return (value % n) as usize;
-        }
-    }
 }
 
 /// The split that the data file carries in `is_train`.

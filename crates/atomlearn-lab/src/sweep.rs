@@ -64,6 +64,8 @@ pub struct Sweep {
 
 /// The runs of a sweep: `params` with each of `values` for `param`.
 pub fn entries(method: &'static Method, params: &Values, param: &str, values: &[Value]) -> Result<Vec<Entry>> {
+    // One parameter is studied, so that no other may change with its values.
+    let params = method.fixed(params)?;
     let entry = |(i, value): (usize, &Value)| {
         if values[..i].contains(value) {
             return Err(Error::param(param, value, "is given twice"));

@@ -49,7 +49,8 @@ pub struct Tuning<'a> {
     pub prep: &'a PrepSpec,
     /// The method.
     pub method: &'static Method,
-    /// Its parameters, completed; the grid overrides them.
+    /// Its parameters, completed; the grid overrides them. What is left open beyond the grid takes the documented value: a training on a
+    /// fold chooses nothing by folds of its own.
     pub base: &'a Values,
     /// How.
     pub spec: &'a Spec,
@@ -113,6 +114,11 @@ struct Unit {
 impl Tuning<'_> {
     /// Runs every unit that `known` does not hold, appends each to `file` as soon as it stands, and chooses.
     pub fn run(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn Watch) -> Result<Tuned> {
+        let base = &self.method.fixed(self.base)?;
+        Tuning { base, ..*self }.run_settled(known, file, watch)
+    }
+
+    fn run_settled(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn Watch) -> Result<Tuned> {
         let clock = Clock::start();
         let preps = self.preps()?;
         let units = self.units(preps.len());

@@ -13,9 +13,10 @@ fn fused(prep: &str, repeats: usize, seed: u64) -> Vec<f64> {
     let data = LabData::new("digits", digest_raw(&raw), raw).unwrap();
     let method = registry::method("lcdl-sv").unwrap();
     let splits = splits::stratified(&data, 50, repeats, seed).unwrap();
+    let values = Values::from_iter([("preset".to_string(), "authors-code".into())]);
     let accuracy = |split: &splits::Split| {
         let train = data.dataset(&split.train).unwrap();
-        let model = Model::train(method, &Values::new(), &prep.parse().unwrap(), &train, &mut ()).unwrap();
+        let model = Model::train(method, &values, &prep.parse().unwrap(), &train, &mut ()).unwrap();
         let found = model.predict(data.columns(&split.test).as_ref()).unwrap();
         let right = found.iter().zip(&split.test).filter(|&(&class, &i)| class == data.targets[i]).count();
         100.0 * right as f64 / split.test.len() as f64

@@ -80,6 +80,8 @@ pub fn fit(
     if !trace.warnings.is_empty() {
         info.insert("warnings".into(), json!(trace.warnings));
     }
+    // What was chosen is noted already.
+    info.extend(std::mem::take(&mut model.info));
     model.info = info;
     Ok((Model(model), json!(trace.steps).to_string(), trace.warnings, seconds))
 }
@@ -99,16 +101,21 @@ fn train_watched(
     if link.go_on().is_break() {
         return Err(Error::Interrupted);
     }
-    let mut watch = Watch { method, params: &params, prep: &prep, link, interim, trace };
-    let classifier = method.fit(&params, &train, &mut watch)?;
+    let mut watch = Watch { method, params: params.clone(), prep: &prep, link, interim, trace };
+    let settled = method.choose(&params, &train, &mut watch)?;
+    watch.params.clone_from(&settled);
+    let classifier = method.fit(&settled, &train, &mut watch)?;
     let trace = watch.trace;
-    Ok((atomlearn::Model::new(method, params, prep, classifier)?, trace, start.elapsed().as_secs_f64()))
+    let chosen = registry::chosen(&params, &settled);
+    let mut model = atomlearn::Model::new(method, settled, prep, classifier)?;
+    model.tell_chosen(&chosen);
+    Ok((model, trace, start.elapsed().as_secs_f64()))
 }
 
 /// Remembers every step and passes it on to Python.
 struct Watch<'a> {
     method: &'static Method,
-    params: &'a Values,
+    params: Values,
     prep: &'a Prep,
     link: &'a mut Link,
     interim: &'a Sender<Interim>,
@@ -137,6 +144,10 @@ impl Observer for Watch<'_> {
 
     fn progress(&mut self, _done: usize, _total: usize) -> ControlFlow<()> {
         self.link.go_on()
+    }
+
+    fn note(&mut self, note: &str) {
+        self.trace.note(note);
     }
 
     fn warn(&mut self, warning: &str) {

@@ -1,6 +1,6 @@
 //! The registry for Python: what the estimator classes are made from.
 
-use atomlearn::params::Domain;
+use atomlearn::params::{AUTO, Domain};
 use atomlearn::registry::METHODS;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -29,6 +29,6 @@ fn python_type(domain: &Domain) -> String {
             format!("Literal[{}]", words.join(", "))
         }
         Domain::Word(word, inner) => format!("{} | Literal[\"{word}\"]", python_type(inner)),
-        Domain::Auto(inner) => format!("{} | None", python_type(inner)),
+        Domain::Auto(inner) => format!("{} | Literal[\"{AUTO}\"] | None", python_type(inner)),
     }
 }

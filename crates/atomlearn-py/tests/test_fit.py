@@ -21,10 +21,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 
+def lcdl(**params):
+    """What the authors' code does: nothing is chosen, and there are iterations."""
+    return LCDLSVClassifier.from_preset("authors-code", **params)
+
+
 def test_steps_add_up_to_the_history(digits):
     X, y, *_ = digits
     seen = []
-    model = LCDLSVClassifier(callback=seen.append).fit(X, y)
+    model = lcdl(callback=seen.append).fit(X, y)
     assert [step.iter for step in seen] == list(range(model.n_iter_ + 1)) and seen[0].max_iter == 20
     assert model.objective_.shape == (model.n_iter_,)
     assert [step.objective for step in seen[1:]] == model.objective_.tolist()
@@ -36,24 +41,24 @@ def test_steps_add_up_to_the_history(digits):
 
 def test_listening_changes_nothing(digits):
     X, y, X_test, _ = digits
-    alone = LCDLSVClassifier().fit(X, y).decision_function(X_test)
-    watched = LCDLSVClassifier(callback=lambda step: None, verbose=1).fit(X, y).decision_function(X_test)
+    alone = lcdl().fit(X, y).decision_function(X_test)
+    watched = lcdl(callback=lambda step: None, verbose=1).fit(X, y).decision_function(X_test)
     assert np.array_equal(alone, watched)
 
 
 def test_a_callback_can_end_the_fit_with_the_model_as_it_stands(digits):
     X, y, X_test, _ = digits
-    stopped = LCDLSVClassifier(callback=lambda step: step.iter == 2).fit(X, y)
+    stopped = lcdl(callback=lambda step: step.iter == 2).fit(X, y)
     assert stopped.n_iter_ == 2
-    short = LCDLSVClassifier(max_iter=2).fit(X, y)
+    short = lcdl(max_iter=2).fit(X, y)
     assert np.array_equal(stopped.decision_function(X_test), short.decision_function(X_test))
 
 
 def test_a_callback_can_predict_while_the_only_thread_waits_for_it(digits):
     X, y, X_test, _ = digits
-    other = LCDLSVClassifier(max_iter=1, n_threads=1).fit(X, y)
+    other = lcdl(max_iter=1, n_threads=1).fit(X, y)
     found = []
-    LCDLSVClassifier(max_iter=2, n_threads=1, callback=lambda step: found.append(other.predict(X_test))).fit(X, y)
+    lcdl(max_iter=2, n_threads=1, callback=lambda step: found.append(other.predict(X_test))).fit(X, y)
     assert len(found) >= 2 and all((labels == other.predict(X_test)).all() for labels in found)
 
 
@@ -63,7 +68,7 @@ def test_an_exception_in_a_callback_ends_the_fit(digits):
     def fail(step):
         raise LookupError("from the callback")
 
-    model = LCDLSVClassifier(callback=fail)
+    model = lcdl(callback=fail)
     with pytest.raises(LookupError, match="from the callback"):
         model.fit(X, y)
     assert not hasattr(model, "model_")
@@ -71,7 +76,7 @@ def test_an_exception_in_a_callback_ends_the_fit(digits):
 
 def test_verbose_prints_a_line_per_iteration(digits, capsys):
     X, y, *_ = digits
-    model = LCDLSVClassifier(max_iter=3, verbose=1).fit(X, y)
+    model = lcdl(max_iter=3, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_ + 1 and lines[-1].startswith("[LCDLSVClassifier] iteration 3/3  objective ")
 
@@ -81,7 +86,7 @@ def test_progress_bars(with_tqdm, digits, capsys, monkeypatch):
     X, y, *_ = digits
     if not with_tqdm:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    LCDLSVClassifier(max_iter=3, callback=ProgressBar()).fit(X, y)
+    lcdl(max_iter=3, callback=ProgressBar()).fit(X, y)
     assert "3/3" in capsys.readouterr().err
 
 
@@ -109,11 +114,11 @@ def test_scikit_learn_callbacks(digits):
 
     assert isinstance(Recorder(), callback.FitCallback)
     recorder = Recorder()
-    model = LCDLSVClassifier().set_callbacks(recorder).fit(X, y)
+    model = lcdl().set_callbacks(recorder).fit(X, y)
     iterations = [f"{event} iteration {i}" for i in (1, 2) for event in ("begin", "end")]
     assert recorder.events == ["setup", "begin fit", *iterations, "end fit", "teardown"]
     # The model of iteration k is what k iterations give, and the last one is the result.
-    assert recorder.scores[0] == LCDLSVClassifier(max_iter=1).fit(X, y).score(X_test, y_test)
+    assert recorder.scores[0] == lcdl(max_iter=1).fit(X, y).score(X_test, y_test)
     assert recorder.scores[1] == recorder.scores[2] == model.score(X_test, y_test) and model.n_iter_ == 2
 
 
@@ -139,9 +144,9 @@ def test_scikit_learn_callbacks_come_through_pipelines_and_searches(digits):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
     X, y, *_ = digits
     monitor = callback.ScoringMonitor(scoring="accuracy") if hasattr(callback, "ScoringMonitor") else None
-    model = LCDLSVClassifier(max_iter=3).set_callbacks(monitor)
+    model = lcdl(max_iter=3).set_callbacks(monitor)
     make_pipeline(StandardScaler(), model).fit(X, y)
-    search = GridSearchCV(LCDLSVClassifier(max_iter=2), {"lambda1": [1e-3, 1e-2]}, cv=2).fit(X, y)
+    search = GridSearchCV(lcdl(max_iter=2), {"lambda1": [1e-3, 1e-2]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.5
 
 
@@ -166,7 +171,7 @@ def test_a_kept_model_getter_does_not_hold_up_a_failed_fit(digits):
     threads = lambda: len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 0  # noqa: E731
     before = threads()
     with pytest.raises(LookupError):
-        atomlearn._atomlearn.fit("lcdl-sv", "{}", "unit", X, [str(c) for c in y], "{}", 1, fail)
+        atomlearn._atomlearn.fit("lcdl-sv", '{"max_iter": 3}', "unit", X, [str(c) for c in y], "{}", 1, fail)
     time.sleep(0.5)
     assert threads() <= before
 
@@ -174,8 +179,24 @@ def test_a_kept_model_getter_does_not_hold_up_a_failed_fit(digits):
 def test_warnings_of_a_fit_become_python_warnings(digits):
     X, y, *_ = digits
     with pytest.warns(FitWarning, match="laplacian_ridge") as caught:
-        LCDLSVClassifier(rule="svm").fit(X[:, 20:23], y)
+        lcdl(rule="svm").fit(X[:, 20:23], y)
     assert caught[0].filename == __file__
+
+
+def test_what_is_left_open_is_chosen_and_kept(digits, tmp_path):
+    X, y, X_test, _ = digits
+    model = CRCClassifier(kappa="auto").fit(X, y)
+    assert CRCClassifier().kappa == "auto" and CRCClassifier(kappa=None).fit(X, y).kappa is None
+    chosen = json.loads(model.model_.info)["chosen"]
+    assert chosen["kappa"] > 0
+    given = CRCClassifier(kappa=chosen["kappa"]).fit(X, y)
+    assert np.array_equal(given.decision_function(X_test), model.decision_function(X_test))
+    model.save(tmp_path / "crc.model")
+    again = atomlearn.load(tmp_path / "crc.model")
+    assert again.kappa == chosen["kappa"]
+    assert np.array_equal(again.decision_function(X_test), model.decision_function(X_test))
+    with pytest.raises(ValueError, match="auto or a number > 0"):
+        CRCClassifier(kappa="best").fit(X, y)
 
 
 def test_any_number_of_threads_gives_the_same_bits(digits):
@@ -196,7 +217,7 @@ def test_other_threads_run_during_a_fit(digits):
     other = threading.Thread(target=tick)
     other.start()
     start = time.perf_counter()
-    LCDLSVClassifier(tol=0.0, max_iter=60).fit(X, y)
+    lcdl(tol=0.0, max_iter=60).fit(X, y)
     end = time.perf_counter()
     done.set()
     other.join()

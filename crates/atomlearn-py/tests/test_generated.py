@@ -25,7 +25,8 @@ def test_every_method_has_a_class_with_its_parameters_and_defaults():
         cls = atomlearn._estimators.ESTIMATORS[row["key"]]
         params = cls().get_params()
         for info in row["params"]:
-            assert params[PYTHON_NAMES.get(info["name"], info["name"])] == info["default"], (row["key"], info["name"])
+            default = "auto" if info["default"] is None else info["default"]
+            assert params[PYTHON_NAMES.get(info["name"], info["name"])] == default, (row["key"], info["name"])
             assert f"\n{PYTHON_NAMES.get(info['name'], info['name'])} : " in inspect.getdoc(cls)
 
 

@@ -105,7 +105,16 @@ def test_the_command_line_gives_the_same_bits(client, shards, command_line, tmp_
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_estimators_agree_with_the_plain_ones(client, name):
     X, y = samples()
-    params = {"LCDLSVClassifier": PARAMS, "CADLClassifier": PARAMS, "SADLClassifier": {"max_iter": 20}}.get(name, {})
+    # Partitioned training chooses nothing, so that everything is given.
+    given = {
+        "LCDLSVClassifier": {**PARAMS, "eta1": 1e-2, "eta2": 5.0, "rule": "fused"},
+        "CADLClassifier": PARAMS,
+        "SADLClassifier": {"max_iter": 20},
+        "CRCClassifier": {"kappa": 1e-3},
+        "OneHotRidgeClassifier": {"lam": 1e-3},
+        "LinearSVMClassifier": {"theta": 20.0},
+    }
+    params = given.get(name, {})
     model = getattr(scaleout, name)(**params)
     model.fit(dask.array.from_array(X, chunks=(400, 10)), dask.array.from_array(y, chunks=400), client=client)
     plain = getattr(atomlearn, name)(**params).fit(X, y)

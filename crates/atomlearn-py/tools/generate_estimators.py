@@ -6,6 +6,7 @@ With --check it writes nothing and fails if the file is not up to date.
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -120,15 +121,15 @@ def literal(value: object) -> str:
 def parameter(info: dict) -> tuple[str, str, str, str]:
     """Name, type, default and meaning of a parameter of the registry."""
     name = PYTHON_NAMES.get(info["name"], info["name"])
-    doc = info["doc"].replace("`auto`", "None")
+    doc, default = info["doc"], "auto" if info["default"] is None else info["default"]
     if name == "random_state":
         return name, "int | np.random.RandomState | None", literal(info["default"]), doc + " None draws one from numpy."
     if name != info["name"]:
         doc += f" Called `{info['name']}` in the paper and on the command line."
-    domain = info["domain"].replace("auto or", "None or").replace("true or false", "True or False")
+    domain = info["domain"].replace("true or false", "True or False")
     if not info["type"].startswith("Literal"):
         doc += f" {domain[:1].upper()}{domain[1:]}."
-    return name, info["type"], literal(info["default"]), doc
+    return name, info["type"], literal(default), doc
 
 
 def merged_parameters(rows: list[dict]) -> list[tuple[str, str, str, str]]:
@@ -182,9 +183,7 @@ def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], cod
 
 
 def numpydoc_type(kind: str) -> str:
-    if kind.startswith("Literal"):
-        kind, _, rest = kind.removeprefix("Literal[").partition("]")
-        kind = f"{{{kind}}}{rest}"
+    kind = re.sub(r"Literal\[([^]]*)\]", r"{\1}", kind)
     return kind.replace(" | ", " or ").replace("np.random.", "").replace("Callback", "callable")
 
 

@@ -26,6 +26,8 @@ pub struct Training {
     pub prep: String,
     /// [`digest`] of the prepared samples.
     pub data: String,
+    /// What was chosen from the data for parameters that leave it open: it follows from the rest.
+    pub chosen: Values,
 }
 
 /// What a file holds.
@@ -79,6 +81,7 @@ impl Training {
             ("params", json!(self.params)),
             ("prep", json!(self.prep)),
             ("data", json!(self.data)),
+            ("chosen", json!(self.chosen)),
             ("iter", json!(state.iter())),
             ("converged", json!(state.converged())),
             ("values", json!(state.values())),
@@ -110,10 +113,12 @@ impl Checkpoint {
             params: entry(&header, "params")?,
             prep: entry(&header, "prep")?,
             data: entry(&header, "data")?,
+            // Files of versions that chose nothing have none.
+            chosen: entry::<Option<Values>>(&header, "chosen")?.unwrap_or_default(),
         };
         let (iter, converged) = (entry(&header, "iter")?, entry(&header, "converged")?);
         let state = State::from_parts(iter, converged, entry(&header, "values")?, matrices.into_iter().collect());
-        Ok(Checkpoint { training, trace: Trace { steps, warnings }, state })
+        Ok(Checkpoint { training, trace: Trace { steps, warnings, notes: Vec::new() }, state })
     }
 }
 
@@ -130,13 +135,14 @@ mod tests {
     fn training() -> Training {
         let params = Values::from_iter([("lambda".to_string(), json!(0.1)), ("max_iter".to_string(), json!(5))]);
         let data = digest(&synth::blobs(2, 3, 4, 1));
-        Training { method: "svgdl".into(), params, prep: "unit".into(), data }
+        let chosen = Values::from_iter([("rule".to_string(), json!("svm"))]);
+        Training { method: "svgdl".into(), params, prep: "unit".into(), data, chosen }
     }
 
     #[test]
     fn files_come_back_whole_or_not_at_all() {
         let step = TraceStep { iter: 3, objective: Some(0.1 + 0.2), terms: vec![("a".into(), 1e-300)], change: None };
-        let trace = Trace { steps: vec![step], warnings: vec!["mind the gap".into()] };
+        let trace = Trace { steps: vec![step], warnings: vec!["mind the gap".into()], notes: Vec::new() };
         let state = State::after(3, true).with_value("held", 1.0 / 3.0).with_row("row", &[0.1, -0.0, 1e-308]);
         let bytes = training().to_bytes(&trace, &state).unwrap();
         let back = Checkpoint::from_bytes(&bytes).unwrap();

@@ -1,6 +1,6 @@
 //! Labelled samples, valid by construction.
 
-use crate::linalg::vectorised;
+use crate::linalg::{select_columns, vectorised};
 use crate::{Blocks, Error, Result};
 use faer::{ColRef, Mat, MatRef};
 use std::cmp::Ordering;
@@ -65,6 +65,19 @@ impl Dataset {
             return Err(Error::Data("all samples are in one group: nothing is left to learn from without it".into()));
         }
         Ok(Dataset { groups: Some(sorted), ..self })
+    }
+
+    /// The samples at these columns, without their groups; a class of which none is among them is gone.
+    pub fn part(&self, places: &[usize]) -> Result<Self> {
+        let targets = self.targets();
+        let labels: Vec<String> = places.iter().map(|&i| self.classes[targets[i]].clone()).collect();
+        Dataset::new(select_columns(self.x(), places).as_ref(), &labels)
+    }
+
+    /// All samples but one.
+    #[cfg(test)]
+    pub(crate) fn without(&self, i: usize) -> Self {
+        self.part(&(0..self.n_samples()).filter(|&j| j != i).collect::<Vec<_>>()).unwrap()
     }
 
     /// The group of every column, if there are groups.

@@ -33,9 +33,12 @@
 //! of samples are left out with the inverse of their block of `A`, see [`Coder::leave_groups_out`]. Where there are more samples than
 //! features, [`PrimalCoder`] does the same with matrices of the size of the features.
 
+pub(crate) mod choice;
 mod dual;
+pub(crate) mod fusion;
 mod groups;
 mod primal;
+pub(crate) mod spectrum;
 mod sums;
 #[cfg(test)]
 mod tests;

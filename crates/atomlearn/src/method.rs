@@ -52,7 +52,20 @@ pub trait Fit: Params + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Learns from valid data with valid parameters.
+    /// These parameters with every value that is left open replaced by what the data say; the observer is told. Values that are
+    /// given stay, and parameters that leave nothing open come back at once.
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
+        let _ = (train, watch);
+        Ok(self.clone())
+    }
+
+    /// These parameters with the documented values in place of what [`Fit::choose`] would choose: for data that leave nothing to
+    /// choose by, and for trainings that cannot.
+    fn fixed(&self) -> Self {
+        self.clone()
+    }
+
+    /// Learns from valid data with valid parameters, after [`Fit::choose`].
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model>;
 
     /// What [`Fit::learn`] would have given, to the bit, from the state of one of its iterations; the state may come from a
@@ -83,14 +96,14 @@ pub trait Fit: Params + Send + Sync + 'static {
     fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model> {
         params::check(self)?;
         self.validate(train)?;
-        self.learn(train, watch)
+        self.choose(train, watch)?.learn(train, watch)
     }
 
     /// Checks everything, then goes on from a state that the same parameters left on the same data; `max_iter` may be larger.
     fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
         params::check(self)?;
         self.validate(train)?;
-        self.learn_on(train, state, watch)
+        self.choose(train, watch)?.learn_on(train, state, watch)
     }
 }
 

@@ -33,7 +33,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Fits the preprocessing on the training data, then the method on the result.
+    /// Fits the preprocessing on the training data, then the method on the result. What the method chose is among the parameters, and
+    /// under `chosen` in the notes.
     pub fn train(
         method: &'static Method,
         params: &Values,
@@ -44,8 +45,19 @@ impl Model {
         let params = method.complete(params)?;
         let (prep, x) = prep.fit(train.x(), watch)?;
         let train = train.with_features(x)?;
-        let classifier = method.fit(&params, &train, watch)?;
-        Model::new(method, params, prep, classifier)
+        let settled = method.choose(&params, &train, watch)?;
+        let classifier = method.fit(&settled, &train, watch)?;
+        let chosen = registry::chosen(&params, &settled);
+        let mut model = Model::new(method, settled, prep, classifier)?;
+        model.tell_chosen(&chosen);
+        Ok(model)
+    }
+
+    /// Notes which of the parameters were chosen from the data.
+    pub fn tell_chosen(&mut self, chosen: &Values) {
+        if !chosen.is_empty() {
+            self.info.insert("chosen".into(), json!(chosen));
+        }
     }
 
     /// Puts together what was trained step by step.

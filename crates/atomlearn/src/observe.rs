@@ -45,6 +45,11 @@ pub trait Observer {
         ControlFlow::Continue(())
     }
 
+    /// Called with what was chosen from the data where the user left it open.
+    fn note(&mut self, note: &str) {
+        let _ = note;
+    }
+
     /// Called when something was done that the user did not ask for (jitter, fewer atoms, ...).
     fn warn(&mut self, warning: &str) {
         let _ = warning;
@@ -60,6 +65,8 @@ pub struct Trace {
     pub steps: Vec<TraceStep>,
     /// Warnings in order.
     pub warnings: Vec<String>,
+    /// What was chosen from the data, in order.
+    pub notes: Vec<String>,
 }
 
 /// A [`Step`] without its borrowed parts.
@@ -84,6 +91,10 @@ impl Observer for Trace {
             change: step.change,
         });
         ControlFlow::Continue(())
+    }
+
+    fn note(&mut self, note: &str) {
+        self.notes.push(note.to_string());
     }
 
     fn warn(&mut self, warning: &str) {

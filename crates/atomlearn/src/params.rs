@@ -4,6 +4,9 @@ use crate::{Error, Result};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
+/// The word for a value that is left to be chosen; JSON may say null instead.
+pub const AUTO: &str = "auto";
+
 /// What values a parameter may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
@@ -51,14 +54,14 @@ impl Domain {
             Domain::Flag => value.is_boolean(),
             Domain::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Domain::Word(word, inner) => value.as_str() == Some(word) || inner.contains(value),
-            Domain::Auto(inner) => value.is_null() || inner.contains(value),
+            Domain::Auto(inner) => value.is_null() || value.as_str() == Some(AUTO) || inner.contains(value),
         }
     }
 
     /// Reads a value as typed on a command line; what does not parse is left to [`check`] to refuse.
     pub fn parse(&self, text: &str) -> Value {
         match self {
-            Domain::Auto(_) if text == "auto" => Value::Null,
+            Domain::Auto(_) if text == AUTO => Value::Null,
             Domain::Word(word, _) if text == *word => Value::from(text),
             Domain::Auto(inner) | Domain::Word(_, inner) => inner.parse(text),
             Domain::OneOf(_) => Value::from(text),
@@ -146,8 +149,17 @@ pub fn to_map<P: Params>(params: &P) -> Map<String, Value> {
 
 /// The parameters from a JSON object; what is not given keeps its default.
 pub fn from_map<P: Params>(map: &Map<String, Value>) -> Result<P> {
-    check_values(&P::describe(), map)?;
-    serde_json::from_value(Value::Object(map.clone()))
+    let known = P::describe();
+    check_values(&known, map)?;
+    let mut plain = map.clone();
+    for info in known.iter().filter(|info| matches!(info.domain, Domain::Auto(_))) {
+        if let Some(value) = plain.get_mut(info.name)
+            && *value == AUTO
+        {
+            *value = Value::Null;
+        }
+    }
+    serde_json::from_value(Value::Object(plain))
         .map_err(|e| Error::param("params", Value::Object(map.clone()), e.to_string()))
 }
 
@@ -253,6 +265,9 @@ mod tests {
             assert_eq!((read.atoms, to_map(&read)["atoms"].clone()), (atoms, info[2].domain.parse(text)));
         }
         assert_eq!(info[1].domain.parse("auto"), Value::Null);
+        let word = Map::from_iter([("count".to_string(), Value::from("auto")), ("atoms".into(), Value::from("auto"))]);
+        assert_eq!(from_map::<Example>(&word).unwrap(), Example::default());
+        assert!(message(r#"{"weight": "auto"}"#).contains("must be a number > 0"));
         assert_eq!(info[0].domain.parse("1e-3"), Value::from(1e-3));
     }
 }

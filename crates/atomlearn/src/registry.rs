@@ -47,6 +47,8 @@ pub struct Method {
     given_prep: &'static [(&'static str, &'static str)],
     describe: fn() -> Vec<ParamInfo>,
     complete: fn(&Values) -> Result<Values>,
+    choose: ChooseFn,
+    fixed: fn(&Values) -> Result<Values>,
     fit: FitFn,
     resume: ResumeFn,
     restore: fn(&Values, Parts) -> Result<Box<dyn Classifier>>,
@@ -54,13 +56,14 @@ pub struct Method {
     read_out: ReadOutFn,
 }
 
+type ChooseFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Values>;
 type FitFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
 type ResumeFn = fn(&Values, &Dataset, State, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
 type ReadOutFn = fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>;
 type RedecideFn = fn(&Values, &dyn Classifier, &Dataset) -> Result<Box<dyn Classifier>>;
 
 impl Method {
-    const fn of<M: Fit>(title: &'static str, paper: &'static str, presets: &'static [Preset]) -> Self {
+    pub(crate) const fn of<M: Fit>(title: &'static str, paper: &'static str, presets: &'static [Preset]) -> Self {
         Method {
             key: M::KEY,
             title,
@@ -76,6 +79,12 @@ impl Method {
             given_prep: M::GIVEN_PREP,
             describe: M::describe,
             complete: |values| Ok(params::to_map(&params::from_map::<M>(values)?)),
+            choose: |values, train, watch| {
+                let given = params::from_map::<M>(values)?;
+                given.validate(train)?;
+                Ok(params::to_map(&given.choose(train, watch)?))
+            },
+            fixed: |values| Ok(params::to_map(&params::from_map::<M>(values)?.fixed())),
             fit: |values, train, watch| Ok(Box::new(params::from_map::<M>(values)?.fit(train, watch)?)),
             resume: |values, train, state, watch| {
                 Ok(Box::new(params::from_map::<M>(values)?.resume(train, state, watch)?))
@@ -85,9 +94,10 @@ impl Method {
                 let model: &dyn Any = model;
                 let model = model.downcast_ref::<M::Model>();
                 let model = model.ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))?;
-                Ok(Box::new(params::from_map::<M>(values)?.redecide(model, train)?))
+                let chosen = params::from_map::<M>(values)?.choose(train, &mut ())?;
+                Ok(Box::new(chosen.redecide(model, train)?))
             },
-            read_out: |values, terms| Ok(params::from_map::<M>(values)?.readout(terms)),
+            read_out: |values, terms| Ok(params::from_map::<M>(values)?.fixed().readout(terms)),
         }
     }
 
@@ -159,6 +169,17 @@ impl Method {
         })
     }
 
+    /// All values, with what `train` says in place of those that are left to be chosen; [`Method::fit`] does the same. The observer
+    /// is told.
+    pub fn choose(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Values> {
+        (self.choose)(&self.complete(values)?, train, watch)
+    }
+
+    /// All values, with the documented ones in place of those that are left to be chosen.
+    pub fn fixed(&self, values: &Values) -> Result<Values> {
+        (self.fixed)(&self.complete(values)?)
+    }
+
     /// Trains on `train`; values that are not given take their defaults.
     pub fn fit(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
         (self.fit)(&self.complete(values)?, train, watch)
@@ -190,6 +211,13 @@ impl Method {
     pub fn read_out(&self, values: &Values, terms: &[Mat<f64>]) -> Result<Mat<f64>> {
         (self.read_out)(values, terms)
     }
+}
+
+/// What was left open in `given` and has a value in `settled`.
+pub fn chosen(given: &Values, settled: &Values) -> Values {
+    let open = |name: &String| given.get(name).is_none_or(Value::is_null);
+    let known = settled.iter().filter(|(name, value)| open(name) && !value.is_null());
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 const CADL_PRESETS: &[Preset] = &[
@@ -248,11 +276,20 @@ pub static METHODS: &[Method] = &[
         "Locality-constrained dictionary learning with support vectors (LCDL-SV)",
         "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019",
         &[
-            Preset { name: "authors-code", doc: "the defaults: what the authors' code does", values: "{}" },
+            Preset {
+                name: "default",
+                doc: "eta1, eta2, rule and max_iter chosen on the training samples, all else as the authors' code does",
+                values: "{}",
+            },
+            Preset {
+                name: "authors-code",
+                doc: "what the authors' code does",
+                values: r#"{"eta1": 1e-2, "eta2": 5.0, "rule": "fused", "max_iter": 20}"#,
+            },
             Preset {
                 name: "paper",
                 doc: "as printed: theta = 0.2 and unsquared distances in the atom graph",
-                values: r#"{"theta": 0.2, "affinity": "unsquared"}"#,
+                values: r#"{"eta1": 1e-2, "eta2": 5.0, "rule": "fused", "max_iter": 20, "theta": 0.2, "affinity": "unsquared"}"#,
             },
         ],
     ),

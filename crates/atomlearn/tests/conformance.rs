@@ -30,6 +30,11 @@ fn fit(method: &Method, data: &Dataset) -> Box<dyn Classifier> {
     method.fit(&Values::new(), data, &mut ()).unwrap_or_else(|e| panic!("{}: {e}", method.key))
 }
 
+/// The values with nothing left open, for what has nothing to do with choosing.
+fn settled(method: &Method, values: &Values) -> Values {
+    method.fixed(values).unwrap_or_else(|e| panic!("{}: {e}", method.key))
+}
+
 fn accuracy(model: &dyn Classifier, data: &Dataset) -> f64 {
     let found = model.predict(data.x()).unwrap();
     let right = found.iter().zip(data.targets()).filter(|&(&f, t)| f == t).count();
@@ -240,7 +245,8 @@ fn every_step_of_a_long_run_is_the_model_of_a_shorter_one() {
     }
     let (train, test) = problem();
     for method in METHODS.iter().filter(|method| method.params().iter().any(|info| info.name == "max_iter")) {
-        let with = |max_iter: usize| Values::from_iter([("max_iter".to_string(), Value::from(max_iter))]);
+        let with =
+            |max_iter: usize| settled(method, &Values::from_iter([("max_iter".to_string(), Value::from(max_iter))]));
         let mut kept = Keep(Vec::new());
         let last = method.fit(&with(5), &train, &mut kept).unwrap();
         assert!(!kept.0.is_empty(), "{} offers no models", method.key);
@@ -263,7 +269,7 @@ struct Checkpoints {
 impl Checkpoints {
     fn of(method: &Method, params: &Values, train: &Dataset) -> Self {
         let (params, data) = (method.complete(params).unwrap(), digest(train));
-        let training = Training { method: method.key.into(), params, prep: "none".into(), data };
+        let training = Training { method: method.key.into(), params, prep: "none".into(), data, chosen: Values::new() };
         Checkpoints { training, trace: Trace::default(), taken: Vec::new() }
     }
 }
@@ -302,7 +308,7 @@ fn ways(method: &Method) -> Vec<Values> {
         "dadl" => json!([{}, {"threshold": true, "knn": 60}]),
         _ => json!([{}]),
     };
-    ways.as_array().unwrap().iter().map(|way| way.as_object().unwrap().clone()).collect()
+    ways.as_array().unwrap().iter().map(|way| settled(method, way.as_object().unwrap())).collect()
 }
 
 fn with(way: &Values, more: Value) -> Values {
@@ -318,8 +324,9 @@ fn tall_and_wide() -> [Dataset; 2] {
 fn methods_that_iterate_say_so_and_offer_the_state_of_every_iteration() {
     let (train, _) = problem();
     for method in METHODS {
-        let mut seen = Checkpoints::of(method, &Values::new(), &train);
-        method.fit(&Values::new(), &train, &mut seen).unwrap();
+        let values = settled(method, &Values::new());
+        let mut seen = Checkpoints::of(method, &values, &train);
+        method.fit(&values, &train, &mut seen).unwrap();
         let iterations = seen.trace.steps.iter().filter(|step| step.iter > 0).count();
         assert_eq!((method.iterates, seen.taken.len()), (iterations > 0, iterations), "{}", method.key);
         assert_eq!(method.iterates, method.params().iter().any(|info| info.name == "max_iter"), "{}", method.key);
@@ -463,20 +470,21 @@ fn near(a: &dyn Classifier, b: &dyn Classifier, x: MatRef<'_, f64>) -> bool {
 fn one_training_serves_every_value_of_decision_parameters() {
     let (train, test) = problem();
     for method in METHODS {
-        let known = method.params();
-        let trained = method.fit(&Values::new(), &train, &mut ()).unwrap();
+        let (known, usual) = (method.params(), settled(method, &Values::new()));
+        let trained = method.fit(&usual, &train, &mut ()).unwrap();
         let terms = trained.score_terms(test.x()).unwrap();
         assert!(method.readout.iter().all(|name| method.decision.contains(name)), "{}", method.key);
         for name in method.decision {
             let info = known.iter().find(|info| info.name == *name).unwrap_or_else(|| panic!("{name}"));
             for value in alternatives(info) {
-                let values = Values::from_iter([(name.to_string(), value.clone())]);
+                let mut values = usual.clone();
+                values.insert(name.to_string(), value.clone());
                 let expected = method.fit(&values, &train, &mut ()).unwrap();
                 let decided = method.redecide(&values, trained.as_ref(), &train).unwrap();
                 let what = format!("{}.{name} = {value}", method.key);
                 assert!(near(decided.as_ref(), expected.as_ref(), test.x()), "{what}");
                 // Decided again from there, as tuning does.
-                let again = method.redecide(&Values::new(), decided.as_ref(), &train).unwrap();
+                let again = method.redecide(&usual, decided.as_ref(), &train).unwrap();
                 assert!(near(again.as_ref(), trained.as_ref(), test.x()), "{what} and back");
                 if method.readout.contains(name) {
                     let all = method.complete(&values).unwrap();
@@ -495,10 +503,47 @@ fn parameters_of_iterations_do_not_touch_the_start() {
             let info = method.params().into_iter().find(|info| info.name == *name).unwrap_or_else(|| panic!("{name}"));
             let start = |value: &Value| {
                 let values = [("max_iter".to_string(), Value::from(0)), (name.to_string(), value.clone())];
-                bits(method.fit(&Values::from_iter(values), &train, &mut ()).unwrap().as_ref(), test.x())
+                let values = settled(method, &Values::from_iter(values));
+                bits(method.fit(&values, &train, &mut ()).unwrap().as_ref(), test.x())
             };
             assert!(info.grid.iter().all(|value| start(value) == start(&info.default)), "{}.{name}", method.key);
         }
+    }
+}
+
+#[test]
+fn what_is_left_open_is_chosen_told_kept_and_can_be_given() {
+    let (train, test) = problem();
+    for method in METHODS {
+        let given = method.complete(&Values::new()).unwrap();
+        let open: Vec<&String> = given.keys().filter(|name| settled(method, &given)[*name] != given[*name]).collect();
+        let mut trace = Trace::default();
+        let chosen = method.choose(&Values::new(), &train, &mut trace).unwrap();
+        assert_eq!(trace.notes.is_empty(), open.is_empty(), "{}: {:?}", method.key, trace.notes);
+        assert!(open.iter().all(|name| !chosen[*name].is_null()), "{}: {chosen:?}", method.key);
+        let model = Model::train(method, &Values::new(), &"none".parse().unwrap(), &train, &mut ()).unwrap();
+        assert_eq!(model.params(), &chosen, "{}", method.key);
+        let told = model.info.get("chosen").and_then(Value::as_object).cloned().unwrap_or_default();
+        assert!(open.iter().all(|name| told[*name] == chosen[*name]), "{}: {told:?}", method.key);
+        // Given as numbers, nothing is chosen and the model is the same.
+        let mut silent = Trace::default();
+        let again = method.fit(&chosen, &train, &mut silent).unwrap();
+        assert!(silent.notes.is_empty(), "{}: {:?}", method.key, silent.notes);
+        assert!(bits(again.as_ref(), test.x()) == bits(model.classifier(), test.x()), "{}", method.key);
+        // The word is as good as nothing.
+        let words = open.iter().map(|name| (name.to_string(), Value::from("auto")));
+        assert_eq!(method.complete(&words.collect()).unwrap(), given, "{}", method.key);
+    }
+}
+
+#[test]
+fn with_one_sample_per_class_the_documented_values_stand() {
+    let train = synth::blobs(4, 1, 6, 3);
+    for method in METHODS {
+        let mut trace = Trace::default();
+        let chosen = method.choose(&Values::new(), &train, &mut trace).unwrap();
+        assert_eq!(chosen, settled(method, &Values::new()), "{}", method.key);
+        assert!(trace.notes.len() <= 1 && trace.warnings.is_empty(), "{}: {:?}", method.key, trace.notes);
     }
 }
 

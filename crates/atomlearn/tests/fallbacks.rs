@@ -43,7 +43,7 @@ fn every_fall_back_is_told() {
         ("lcdl-sv", json!({"atoms_per_class": 5}), "unit", &point, "fewer atoms than asked for"),
         ("ksvd", json!({"atoms_per_class": 5}), "unit", &with_zeros, "fewer atoms than asked for"),
         ("dadl", json!({"knn": 50}), "unit", &blobs, "neighbours"),
-        ("lcdl-sv", json!({"eta1": 100.0}), "unit", &blobs, "the SVM is refitted"),
+        ("lcdl-sv", json!({"preset": "authors-code", "eta1": 100.0}), "unit", &blobs, "was fitted again"),
         ("fddl", json!({"lambda1": 10.0}), "unit", &blobs, "the others had died"),
         ("dksvd", json!({"beta": 1e24}), "unit", &blobs, "ended in the labels alone"),
     ];

@@ -80,6 +80,8 @@ impl Run {
         let train = Dataset::new(self.x.as_ref(), &self.labels).unwrap();
         let mut trace = Trace::default();
         let method = registry::method(method).unwrap();
+        // Partitioned training chooses nothing.
+        let values = &method.fixed(values).unwrap();
         (Model::train(method, values, &prep.parse().unwrap(), &train, &mut trace).unwrap(), trace)
     }
 

@@ -140,7 +140,10 @@ fn run(method: &'static Method, case: &Case) -> (Cell, String) {
     let most = if case.train.n_classes() > 100 { 2 } else { usize::MAX };
     let mut watch = Watch { trace: Trace::default(), most };
     let prep: PrepSpec = case.prep.parse().unwrap();
-    let model = match Model::train(method, &Values::new(), &prep, &case.train, &mut watch) {
+    // What chooses its number of iterations would try many of them.
+    let open = method.complete(&Values::new()).unwrap().get("max_iter").is_some_and(|most| most.is_null());
+    let few = (open && most < usize::MAX).then(|| ("max_iter".to_string(), most.into()));
+    let model = match Model::train(method, &few.into_iter().collect(), &prep, &case.train, &mut watch) {
         Ok(model) => model,
         Err(error @ (Error::Data(_) | Error::Param { .. } | Error::Numeric { .. })) => {
             return (Cell::Refused, error.to_string());

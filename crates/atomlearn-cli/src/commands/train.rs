@@ -90,6 +90,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let trained = training::train(&args.source, &args.data, task, console)?;
     let Trained { model, data, places, part, trace, .. } = &trained;
     trace.warnings.iter().for_each(|warning| console.warn(warning));
+    trace.notes.iter().for_each(|note| console.note(note));
     model.save(&args.output)?;
     if trained.nothing_kept {
         console.note("no checkpoint was written: there were no iterations");
@@ -97,10 +98,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
-            "params": model.params(), "prep": model.prep().spec().to_string(), "data": data.info, "part": part,
+            "params": model.params(), "chosen": trained.chosen, "prep": model.prep().spec().to_string(), "data": data.info, "part": part,
             "samples": places.len(),
             "seconds": trained.seconds, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
-            "warnings": trace.warnings, "table": data.schema.as_ref().map(table_json),
+            "warnings": trace.warnings, "notes": trace.notes, "table": data.schema.as_ref().map(table_json),
         }));
     }
     console.print(&format!(

@@ -47,7 +47,7 @@ fn interrupted(place: &Place, line: &str, file: &str) {
 fn train_keeps_its_state_and_goes_on_to_the_same_bits() {
     let place = Place::new();
     place.write("data.csv", table(40));
-    let lcdl_sv = "lcdl-sv --set atoms_per_class=3 --set lambda2=1e-3 --set tol=0 --prep kernel:rbf:auto:20,unit";
+    let lcdl_sv = "lcdl-sv --set preset=authors-code --set atoms_per_class=3 --set lambda2=1e-3 --set tol=0 --prep kernel:rbf:auto:20,unit";
     for key in ["ksvd", "lcksvd2 --set readout=joint", lcdl_sv] {
         let line = |max_iter: usize| format!("train data.csv --method {key} --set max_iter={max_iter}");
         let mut child = start(&place, &format!("{} --checkpoint state -o m", line(1_000_000)));

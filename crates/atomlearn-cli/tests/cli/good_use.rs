@@ -214,10 +214,35 @@ fn a_checkpoint_changes_no_bit_and_the_state_at_the_end_gives_the_model_at_once(
         for (resume, output) in [("", "kept"), ("--resume", "again")] {
             let trained = place.json(&format!("{line} {resume} -o {key}.{output}"));
             assert!(read(&place.path(&format!("{key}.{output}"))) == plain, "{key} {resume}");
-            // What does not iterate has no state.
-            let iterates = trained["n_iter"].is_u64();
+            // What does not iterate has no state, nor has what found no iteration best.
+            let iterates = trained["n_iter"].as_u64().is_some_and(|iterations| iterations > 0);
             assert_eq!(place.path(&format!("{key}.state")).exists(), iterates, "{key}");
         }
+    }
+}
+
+#[test]
+fn what_is_left_open_is_chosen_told_and_kept() {
+    let place = Place::new();
+    place.write("data.csv", table(12));
+    for (key, name, way) in [("crc", "kappa", "leave-one-out"), ("lcdl-sv", "eta1", "cross-validation")] {
+        let trained = place.json(&format!("train data.csv --method {key} -o auto.model --json"));
+        let value = trained["chosen"][name].as_f64().unwrap();
+        assert!(trained["notes"][0].as_str().unwrap().contains(way), "{}", trained["notes"]);
+        let inspected = place.json("inspect auto.model --json");
+        assert_eq!((&inspected["params"][name], &inspected["info"]["chosen"][name]), (&value.into(), &value.into()));
+        assert!(place.ok("inspect auto.model").contains(&format!("{name} {value}")));
+        assert!(place.ok("report --card auto.model").contains(&format!("| `{name}` | {value} |")));
+        place.ok(&format!("train data.csv --method {key} --set {name}=auto -o word.model"));
+        assert_eq!(place.ok("predict word.model data.csv --scores"), place.ok("predict auto.model data.csv --scores"));
+        let given = place.json(&format!("train data.csv --method {key} --set {name}=0.5 -o given.model --json"));
+        assert!(given["params"][name] == 0.5 && given["chosen"].get(name).is_none());
+        let compared =
+            format!("compare data.csv --methods {key} --train-per-class 6 --repeats 2 --records {key}.jsonl --json");
+        let compared = place.json(&compared);
+        assert_eq!(compared["results"].as_array().unwrap().len(), if key == "crc" { 1 } else { 3 });
+        let records = String::from_utf8(read(&place.path(&format!("{key}.jsonl")))).unwrap();
+        assert!(records.lines().all(|line| line.contains("\"chosen\":{")), "{records}");
     }
 }
 

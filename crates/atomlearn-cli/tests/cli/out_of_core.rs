@@ -39,9 +39,8 @@ const TRAIN: &str =
 fn shards_give_the_model_of_the_table_and_predict_streams() {
     let place = shards();
     place.ok(&format!("{TRAIN} --partitions 4 -o big.model"));
-    place.ok(
-        "train table.csv --method lcdl-sv --set atoms_per_class=3 --set max_iter=3 --set lambda2=1e-3 -o small.model",
-    );
+    place.ok("train table.csv --method lcdl-sv --set preset=authors-code --set atoms_per_class=3 --set max_iter=3 \
+         --set lambda2=1e-3 -o small.model");
     let big = place.ok("predict big.model shards --out-of-core --scores");
     let small = place.ok("predict small.model table.csv --scores");
     assert_eq!(big.lines().count(), 121);

@@ -2,9 +2,10 @@
 
 use super::{Protocol, Tuning, UnitRecord};
 use crate::data::DataInfo;
-use crate::grid::{Axis, ITERATIONS, PREP, places};
+use crate::grid::{Axis, ITERATIONS, PREP};
 use crate::provenance::Provenance;
 use crate::statistics::{accuracy_interval95, std};
+use atomlearn::grid::steps_from;
 use atomlearn::registry::Values;
 use atomlearn::{Error, Result};
 use serde::Serialize;
@@ -131,7 +132,8 @@ impl Tuned {
         let grid = &tuning.spec.grid;
         points.iter_mut().enumerate().for_each(|(i, point)| point.finish(grid.point(i)));
         let usable = || (0..points.len()).filter(|&i| points[i].failed.is_none());
-        let away = |i: usize| steps_from_default(tuning, i);
+        let axes = grid.axes();
+        let away = |i: usize| steps_from(tuning.base, &axes, i);
         // Ties go to the point that is fewest grid steps away from the defaults, then to the first in grid order.
         let best = usable().min_by_key(|&i| (Reverse(points[i].correct), away(i), i)).ok_or_else(|| {
             let why = points.iter().find_map(|point| point.failed.clone()).unwrap_or_default();
@@ -222,19 +224,4 @@ fn some_warnings(records: &[UnitRecord]) -> Vec<String> {
         }
     }
     some
-}
-
-/// How far a point is from the defaults, in places along its axes; an axis without the default counts nothing.
-fn steps_from_default(tuning: &Tuning<'_>, i: usize) -> usize {
-    let axes = tuning.spec.grid.axes();
-    let steps = |(axis, place): (&&Axis, usize)| {
-        // The first preprocessing stands for the default one.
-        let Some(usual) = tuning.base.get(&axis.name) else { return place };
-        let same = |value: &serde_json::Value| match (value.as_f64(), usual.as_f64()) {
-            (Some(a), Some(b)) => a == b,
-            _ => value == usual,
-        };
-        axis.values.iter().position(same).map_or(0, |usual| usual.abs_diff(place))
-    };
-    axes.iter().zip(places(&axes, i)).map(steps).sum()
 }

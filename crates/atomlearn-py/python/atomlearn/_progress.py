@@ -98,7 +98,8 @@ class FitWatch:
         self._estimator, self._X, self._y, self._fitted = estimator, X, y, fitted
         self._context = None
         if hasattr(estimator, "_init_callback_context"):
-            self._context = estimator._init_callback_context(max_subtasks=getattr(estimator, "max_iter", None))
+            most = getattr(estimator, "max_iter", None)
+            self._context = estimator._init_callback_context(max_subtasks=most if isinstance(most, int) else None)
             self._context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
     def listener(self) -> Callable | None:

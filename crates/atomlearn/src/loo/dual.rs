@@ -2,7 +2,7 @@
 
 use super::{Reading, STAGE, Sums, residual_scores};
 use crate::linalg::{Spd, axpy, column, dot, mul, vectorised};
-use crate::score::ClassResiduals;
+use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 
@@ -46,10 +46,15 @@ impl<'a> Coder<'a> {
     /// Scores of every training sample by a reading that was trained on all others, classes x samples.
     pub fn leave_one_out(&self, reading: Reading) -> Result<Mat<f64>> {
         match reading {
-            Reading::Residual => Ok(self.residuals_of_codes(self.codes_without_own().as_ref())),
+            Reading::Residual => Ok(residual_scores(&self.residuals_left_out())),
             Reading::Ridge => Ok(self.sums.ridge_left_out()),
             Reading::Discriminant => self.sums.discriminant_left_out(),
         }
+    }
+
+    /// Class residuals of every training sample, coded over all others.
+    pub fn residuals_left_out(&self) -> Residuals {
+        self.residuals_of_codes(self.codes_without_own().as_ref())
     }
 
     /// Column i: the code of sample i over all others, `-A_ji / A_ii`.
@@ -63,10 +68,10 @@ impl<'a> Coder<'a> {
         codes
     }
 
-    /// Residual scores of the training samples with the given codes.
-    pub(super) fn residuals_of_codes(&self, codes: MatRef<'_, f64>) -> Mat<f64> {
+    /// Class residuals of the training samples with the given codes.
+    pub(super) fn residuals_of_codes(&self, codes: MatRef<'_, f64>) -> Residuals {
         let energy: Vec<f64> = (0..self.gram.nrows()).map(|i| self.gram[(i, i)]).collect();
-        residual_scores(&ClassResiduals::from_gram(self.gram, self.blocks).of_products(&energy, codes, self.gram))
+        ClassResiduals::from_gram(self.gram, self.blocks).of_products(&energy, codes, self.gram)
     }
 
     /// Scores of new samples with kernel values `k` to the training samples (one column each) and `own` to themselves.

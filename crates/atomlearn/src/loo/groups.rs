@@ -10,7 +10,7 @@
 //! ```
 
 use super::sums::Bordered;
-use super::{Coder, Reading, STAGE};
+use super::{Coder, Reading, STAGE, residual_scores};
 use crate::linalg::{Spd, mul};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
@@ -33,7 +33,7 @@ impl Coder<'_> {
                         g.iter().for_each(|&j| codes[(j, sample)] = 0.0);
                     }
                 }
-                Ok(self.residuals_of_codes(codes.as_ref()))
+                Ok(residual_scores(&self.residuals_of_codes(codes.as_ref())))
             }
             Reading::Ridge => self.ridge_without_groups(&members),
             Reading::Discriminant => self.discriminant_without_groups(&members),

@@ -153,11 +153,17 @@ impl PrimalCoder {
     /// Residual scores of new samples.
     pub fn residual_scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let wx = self.factor.solve(x);
-        self.residuals(x, wx.as_ref(), &vec![0.0; x.ncols()], None)
+        Ok(residual_scores(&self.residuals(x, wx.as_ref(), &vec![0.0; x.ncols()], None)?))
     }
 
-    /// Residual scores from `W x` and `h`; `own` names the classes whose samples these are, if they are to be left out.
-    fn residuals(&self, x: MatRef<'_, f64>, wx: MatRef<'_, f64>, h: &[f64], own: Option<&[usize]>) -> Result<Mat<f64>> {
+    /// Class residuals from `W x` and `h`; `own` names the classes whose samples these are, if they are to be left out.
+    fn residuals(
+        &self,
+        x: MatRef<'_, f64>,
+        wx: MatRef<'_, f64>,
+        h: &[f64],
+        own: Option<&[usize]>,
+    ) -> Result<Residuals> {
         let Some(scatters) = &self.moments.class_scatters else {
             return Err(Error::numeric(STAGE, "residuals need the scatter of each class"));
         };
@@ -180,7 +186,7 @@ impl PrimalCoder {
                 residuals.squared[(c, i)] = rest.sum::<f64>();
             }
         }
-        Ok(residual_scores(&residuals))
+        Ok(residuals)
     }
 }
 
@@ -196,11 +202,16 @@ pub struct LeftOut<'a> {
 }
 
 impl LeftOut<'_> {
+    /// Class residuals of each sample, coded over all others; refused without the scatter of each class.
+    pub fn residuals(&self) -> Result<Residuals> {
+        self.coder.residuals(self.x, self.wx.as_ref(), &self.h, Some(self.targets))
+    }
+
     /// Scores of each sample by a reading that was trained on all others. Residuals need the scatter of each class and are
     /// refused without.
     pub fn scores(&self, reading: Reading) -> Result<Mat<f64>> {
         match reading {
-            Reading::Residual => self.coder.residuals(self.x, self.wx.as_ref(), &self.h, Some(self.targets)),
+            Reading::Residual => Ok(residual_scores(&self.residuals()?)),
             Reading::Ridge => Ok(self.coder.sums(self.x, &self.h, self.targets).ridge_left_out()),
             Reading::Discriminant => self.coder.sums(self.x, &self.h, self.targets).discriminant_left_out(),
         }

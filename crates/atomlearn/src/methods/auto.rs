@@ -25,7 +25,6 @@
 //! - A class of one sample is predicted, but its sample has no say in the weights: without it the class is empty.
 
 mod candidates;
-mod fusion;
 mod large;
 mod model;
 mod nearest;
@@ -41,11 +40,11 @@ pub use nearest::NearSample;
 pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
 pub use views::ViewKind;
 
+use crate::loo::fusion::{self, Judge};
 use crate::params::{Domain, params};
 use crate::{Dataset, Error, Fit, Observer, Parts, Result};
 use candidates::{Choice, Shortlist, Space, WIDTHS};
 use faer::Mat;
-use fusion::Judge;
 use stored::{Form, Learned};
 use views::View;
 

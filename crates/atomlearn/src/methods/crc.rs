@@ -7,15 +7,27 @@
 //! ```
 //!
 //! and the class with the smallest regularised residual `|x - D_c z_c| / |z_c|` wins.
-//! Deviation: the original scales `kappa` with the number of samples; here it is used as given.
+//! Deviation: the original scales `kappa` with the number of samples; here it is used as given. `kappa = auto` is chosen by leave-one-out:
+//! the code of a training sample over all others is `z_j = -A_ji / A_ii` with `A = (D^T D + kappa I)^-1` ([`crate::loo`]).
 
 use crate::export::{Graph, Value};
-use crate::linalg::mul;
+use crate::linalg::{gram, mul, select_columns};
+use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, mean_square, settled};
+use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
-use crate::score::RidgeResiduals;
+use crate::score::{Residuals, RidgeResiduals};
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
+use std::sync::Arc;
+
+/// `kappa` where nothing can be chosen.
+const KAPPA: f64 = 1e-3;
+/// Powers of ten, times the samples' mean square, from which `kappa` is chosen; the way starts at this place.
+const POWERS: std::ops::RangeInclusive<i32> = -5..=2;
+const USUAL: usize = 3;
+/// Entries of the scatter matrices of all classes that may be held.
+const MOST_ENTRIES: usize = 1 << 24;
 
 /// Which residual decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -30,8 +42,8 @@ pub enum Residual {
 params! {
     /// Parameters of CRC.
     pub struct Crc {
-        /// Weight of the squared norm of the code.
-        kappa: f64 = 1e-3, Domain::Positive, grid [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        /// Weight of the squared norm of the code; `auto` chooses it by exact leave-one-out on the training samples.
+        kappa: Option<f64> = None, Domain::Auto(&Domain::Positive), grid [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
         /// Divide each class residual by the size of the class's code, as the original does, or not.
         residual: Residual = Residual::Regularized, Domain::OneOf(&["regularized", "plain"]);
     }
@@ -48,8 +60,43 @@ pub struct CrcModel {
 
 impl Crc {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks) -> Result<CrcModel> {
-        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.kappa, "CRC coder")?;
+        let kappa = self.kappa.unwrap_or(KAPPA);
+        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, kappa, "CRC coder")?;
         Ok(CrcModel { classes, sizes: sizes_row(blocks), coder, residual: self.residual, dictionary })
+    }
+
+    /// The best of some powers of ten.
+    fn best_kappa(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
+        let jury = Jury::new(train)?;
+        let values = decades(decade(mean_square(train.x())), POWERS);
+        let (x, blocks) = (train.x(), train.blocks());
+        let (n, m, n_classes) = (x.ncols() as f64, x.nrows() as f64, blocks.len() as f64);
+        let held = n_classes * m * m <= MOST_ENTRIES as f64;
+        // Flops of one value: an inverse and products of the size of the samples, or of the features.
+        let (over_samples, over_features) = (2.0 * n * n * n, m * m * (m + 2.0 * jury.places.len() as f64 * n_classes));
+        if held && (over_features < over_samples || train.n_samples() > MOST_QUERIES) {
+            let moments = Arc::new(Moments::of(x, blocks, true));
+            let asked = select_columns(x, &jury.places);
+            return descend(&values, USUAL, watch, |kappa| {
+                let coder = PrimalCoder::new(moments.clone(), kappa)?;
+                jury.verdict(self.scores_left_out(&coder.left_out(asked.as_ref(), &jury.targets).residuals()?))
+            });
+        }
+        // Too many samples for their Gram matrix: as if those that are left out in turn were all.
+        let some = train.part(&jury.places).ok()?;
+        let products = gram(some.x());
+        descend(&values, USUAL, watch, |kappa| {
+            let coder = Coder::new(products.as_ref(), some.blocks(), kappa)?;
+            jury.verdict(self.scores_left_out(&coder.residuals_left_out()))
+        })
+    }
+
+    /// Scores of samples that were left out. A class without any code has a finite score here, so that others can be compared with it.
+    fn scores_left_out(&self, residuals: &Residuals) -> Mat<f64> {
+        match self.residual {
+            Residual::Regularized => residual_scores(residuals),
+            Residual::Plain => -residuals.squared.clone(),
+        }
     }
 }
 
@@ -57,6 +104,18 @@ impl Fit for Crc {
     type Model = CrcModel;
     const KEY: &'static str = "crc";
     const DECISION: &'static [&'static str] = &["kappa", "residual"];
+
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
+        if self.kappa.is_some() {
+            return Ok(self.clone());
+        }
+        let best = self.best_kappa(train, watch);
+        Ok(Crc { kappa: Some(settled(Self::KEY, "kappa", best, KAPPA, watch)), ..self.clone() })
+    }
+
+    fn fixed(&self) -> Self {
+        Crc { kappa: self.kappa.or(Some(KAPPA)), ..self.clone() }
+    }
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<CrcModel> {
         self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks())
@@ -105,5 +164,58 @@ impl Classifier for CrcModel {
             Residual::Plain => residuals.squared,
         };
         Ok(graph.negative(&residual))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth;
+
+    /// In features and in samples, with unbalanced classes: what leave-one-out says is what a training without the sample says.
+    #[test]
+    fn leave_one_out_equals_training_without_the_sample() {
+        for (per_class, dim) in [(8, 5), (5, 30)] {
+            let train = synth::blobs(3, per_class, dim, 3);
+            let products = gram(train.x());
+            for residual in [Residual::Regularized, Residual::Plain] {
+                for kappa in [1e-3, 0.1, 10.0] {
+                    let crc = Crc { kappa: Some(kappa), residual };
+                    let dual = Coder::new(products.as_ref(), train.blocks(), kappa).unwrap().residuals_left_out();
+                    let moments = Arc::new(Moments::of(train.x(), train.blocks(), true));
+                    let targets = train.targets();
+                    let primal = PrimalCoder::new(moments, kappa).unwrap();
+                    let primal = primal.left_out(train.x(), &targets).residuals().unwrap();
+                    for found in [crc.scores_left_out(&dual), crc.scores_left_out(&primal)] {
+                        for i in 0..train.n_samples() {
+                            let model = crc.fit(&train.without(i), &mut ()).unwrap();
+                            let expected = model.scores(train.x().subcols(i, 1)).unwrap();
+                            for c in 0..3 {
+                                let (found, expected) = (found[(c, i)], expected[(c, 0)]);
+                                assert!(
+                                    (found - expected).abs() < 1e-8 * expected.abs().max(1.0),
+                                    "{found} {expected}"
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_chosen_value_is_told_and_belongs_to_the_size_of_the_samples() {
+        let train = synth::blobs(3, 8, 20, 1);
+        let chosen = |factor: f64| {
+            let scaled = train.with_features(faer::Scale(factor) * train.x()).unwrap();
+            let mut trace = crate::observe::Trace::default();
+            let kappa = Crc::default().choose(&scaled, &mut trace).unwrap().kappa.unwrap();
+            assert!(trace.notes.len() == 1 && trace.notes[0].contains("leave-one-out"), "{:?}", trace.notes);
+            kappa
+        };
+        assert!((chosen(10.0) / chosen(1.0) - 100.0).abs() < 1e-9);
+        let given = Crc { kappa: Some(0.3), ..Crc::default() };
+        assert_eq!(given.choose(&train, &mut ()).unwrap(), given);
     }
 }

@@ -15,8 +15,10 @@
 //! Reference: Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification.
 //! IEEE Access 7, 2019. Every deviation between the paper, its published code and this file is listed in
 //! docs/methods/lcdl-sv.md. The most important: all arithmetic runs in the subspace that dictionary and codes really
-//! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse.
+//! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse. What acts after training, and
+//! the number of iterations, is chosen on the training samples unless it is given ([`choice`]).
 
+mod choice;
 mod iterate;
 pub(crate) mod partitioned;
 mod refit;
@@ -42,6 +44,9 @@ use steps::{Place, Renewed};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
 const USUAL_ATOMS: usize = 10;
+
+/// The parameters that are chosen on the training samples where they are left open.
+const CHOSEN: [&str; 4] = ["eta1", "eta2", "rule", "max_iter"];
 
 /// Which of the three decision rules is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +83,8 @@ pub enum AtomNorm {
 }
 
 params! {
-    /// Parameters of LCDL-SV; the defaults are those of the authors' code.
+    /// Parameters of LCDL-SV. What acts after training, and how many iterations there are, is chosen on the training samples; all other
+    /// defaults are those of the authors' code.
     pub struct LcdlSv {
         /// Weight of the graph term: similar atoms get similar codes.
         lambda1: f64 = 1e-3, Domain::Positive, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
@@ -86,22 +92,22 @@ params! {
         lambda2: f64 = 1e-6, Domain::NonNegative, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
         /// Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse.
         theta: f64 = 5.0, Domain::Positive;
-        /// Ridge weight of test codes.
-        eta1: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0];
-        /// Weight of the SVM score in the fused rule.
-        eta2: f64 = 5.0, Domain::NonNegative,
+        /// Ridge weight of test codes; `auto` chooses it by cross-validation within the training samples.
+        eta1: Option<f64> = None, Domain::Auto(&Domain::Positive), grid [1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0];
+        /// Weight of the SVM score in the fused rule; `auto` chooses it like `eta1`.
+        eta2: Option<f64> = None, Domain::Auto(&Domain::NonNegative),
             grid [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 600.0, 1000.0];
         /// Nearest atoms that each atom is joined to.
         knn: usize = 1, Domain::AtLeast(1);
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class; `all` takes the training samples
         /// themselves, best with `max_iter = 0`.
         atoms_per_class: AtomCount = AtomCount::Auto, AtomCount::DOMAIN;
-        /// Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes.
-        max_iter: usize = 20, Domain::AtLeast(0), grid [0, 5, 20];
+        /// Maximum number of iterations; 0 keeps the starting dictionary and fits the SVM on test codes; `auto` chooses it like `eta1`.
+        max_iter: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0)), grid [0, 5, 20];
         /// Training ends when the dictionary's relative change falls to this.
         tol: f64 = 1e-3, Domain::NonNegative;
-        /// Decision rule.
-        rule: Rule = Rule::Fused, Domain::OneOf(&["residual", "svm", "fused"]);
+        /// Decision rule; `auto` chooses it like `eta1`.
+        rule: Option<Rule> = None, Domain::Auto(&Domain::OneOf(&["residual", "svm", "fused"]));
         /// Solver of the SVM step: exact, or truncated as in the published code.
         svm_solver: Solver = Solver::Newton, Domain::OneOf(&["newton", "lbfgs"]);
         /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
@@ -150,6 +156,15 @@ impl Fit for LcdlSv {
     const ITERATION: &'static [&'static str] = &["lambda1", "lambda2"];
     const ITERATES: bool = true;
 
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
+        let fixed = *self == self.authors();
+        if fixed { Ok(self.clone()) } else { choice::choose(self, train, watch) }
+    }
+
+    fn fixed(&self) -> Self {
+        self.authors()
+    }
+
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
         let (mut d, blocks) = match self.atoms_per_class {
             AtomCount::Each(wanted) => init::class_pca_mean(train, wanted, watch)?,
@@ -191,10 +206,10 @@ impl Fit for LcdlSv {
     }
 
     fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
-        match self.rule {
+        match self.rule() {
             Rule::Residual => terms[0].clone(),
             Rule::Svm => terms[1].clone(),
-            Rule::Fused => fuse(&terms[0], &terms[1], self.eta2),
+            Rule::Fused => fuse(&terms[0], &terms[1], self.eta2()),
         }
     }
 }
@@ -208,6 +223,33 @@ enum Begin<'a> {
 }
 
 impl LcdlSv {
+    /// The same with the values of the authors' code in place of what is left open.
+    fn authors(&self) -> Self {
+        LcdlSv {
+            eta1: Some(self.eta1()),
+            eta2: Some(self.eta2()),
+            rule: Some(self.rule()),
+            max_iter: Some(self.max_iter()),
+            ..self.clone()
+        }
+    }
+
+    fn eta1(&self) -> f64 {
+        self.eta1.unwrap_or(1e-2)
+    }
+
+    fn eta2(&self) -> f64 {
+        self.eta2.unwrap_or(5.0)
+    }
+
+    fn rule(&self) -> Rule {
+        self.rule.unwrap_or(Rule::Fused)
+    }
+
+    fn max_iter(&self) -> usize {
+        self.max_iter.unwrap_or(20)
+    }
+
     /// Trains from a given starting dictionary, atoms grouped by class.
     pub fn learn_from(
         &self,
@@ -235,10 +277,10 @@ impl LcdlSv {
         let (left, iterate) = match begin {
             Begin::With(start, blocks) => {
                 let d = basis.map_or(start.clone(), |q| mul(q.transpose(), start.as_ref()));
-                (1..=self.max_iter, Iterate::start(d, blocks.clone(), x, n_classes, self.laplacian_ridge)?)
+                (1..=self.max_iter(), Iterate::start(d, blocks.clone(), x, n_classes, self.laplacian_ridge)?)
             }
             Begin::After(state) => {
-                (iterations_left(Some(&state), self.max_iter)?, Iterate::restore(state, train.classes(), x)?)
+                (iterations_left(Some(&state), self.max_iter())?, Iterate::restore(state, train.classes(), x)?)
             }
         };
         let Iterate { mut d, mut space, mut svm, mut scores, mut ridge, kernel, blocks, placed } = iterate;
@@ -250,7 +292,7 @@ impl LcdlSv {
             self.refit(model, train, accuracy(svm.with_bias(fitted.clone()).as_ref(), &targets), None, watch)
         };
         let report =
-            Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter) };
+            Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter()) };
         if (first && watch.step(&report).is_break()) || left.is_empty() {
             return finish(&d, &svm, &scores, watch);
         }
@@ -272,7 +314,7 @@ impl LcdlSv {
             let ridge_before = ridge;
             let dictionary = || -> Result<(Renewed, Option<Place>)> {
                 let renewed = self.renew(&samples, &place, &codes, &d, ridge, &mut told)?;
-                if iter == self.max_iter || renewed.change <= self.tol {
+                if iter == self.max_iter() || renewed.change <= self.tol {
                     return Ok((renewed, None));
                 }
                 let kernel = place.kernel_of(&renewed.space);
@@ -312,7 +354,7 @@ impl LcdlSv {
             };
             let report = Step {
                 iter,
-                max_iter: self.max_iter,
+                max_iter: self.max_iter(),
                 objective: Some(terms.iter().map(|(_, value)| value).sum()),
                 terms: &terms,
                 change: Some(renewed.change),
@@ -330,7 +372,7 @@ impl LcdlSv {
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
-        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1, "LCDL-SV test coder")?;
+        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1(), "LCDL-SV test coder")?;
         let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
         let folded = mul(svm.weights.transpose(), coder.map());
         Ok(LcdlSvModel {
@@ -340,8 +382,8 @@ impl LcdlSv {
             folded,
             svm,
             coder,
-            eta2: self.eta2,
-            rule: self.rule,
+            eta2: self.eta2(),
+            rule: self.rule(),
             dictionary,
             trained: None,
         })

@@ -7,23 +7,77 @@
 //! `W` is the covariance within classes (divisor: samples), `mu` the mean of all samples, `d_c = mu_c - mu` where the mean of
 //! class `c` lies as seen from there, `pi_c` the shares of the classes. Scores from means as seen from zero would differ by
 //! the same for every class, and lose their digits to it where samples lie far from zero.
-//! `shrinkage = auto` is the formula of Ledoit and Wolf (A well-conditioned estimator for large-dimensional covariance
+//! `shrinkage = auto` is chosen by leave-one-out, in closed form from one eigendecomposition for all values ([`left_out`]);
+//! `ledoit-wolf` is the formula of Ledoit and Wolf (A well-conditioned estimator for large-dimensional covariance
 //! matrices. J. Multivariate Analysis 2004). With more features than samples everything happens in their range, where
 //! the shrinkage target is the identity of all features.
 
+mod left_out;
+
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, outer_gram};
+use crate::loo::choice::{Jury, Verdict, best_of};
 use crate::params::{Domain, params};
 use crate::pca::{centred, mean};
+use crate::range::{self, Reduced};
 use crate::svm::Svm;
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, range};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
+use left_out::LeftOut;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// What `shrinkage` is chosen from; this place is preferred among equals.
+const SHARES: [f64; 11] = [1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0];
+const USUAL: usize = 4;
+const LEDOIT_WOLF: &str = "ledoit-wolf";
+
+/// How the covariance matrix is shrunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Json", try_from = "Json")]
+pub enum Shrinkage {
+    /// As leave-one-out finds best.
+    #[default]
+    Auto,
+    /// By the formula of Ledoit and Wolf.
+    LedoitWolf,
+    /// By this share.
+    Share(f64),
+}
+
+impl Shrinkage {
+    const DOMAIN: Domain = Domain::Auto(&Domain::Word(LEDOIT_WOLF, &Domain::Within(0.0, 1.0)));
+}
+
+impl From<Shrinkage> for Json {
+    fn from(shrinkage: Shrinkage) -> Json {
+        match shrinkage {
+            Shrinkage::Auto => Json::Null,
+            Shrinkage::LedoitWolf => Json::from(LEDOIT_WOLF),
+            Shrinkage::Share(share) => Json::from(share),
+        }
+    }
+}
+
+impl TryFrom<Json> for Shrinkage {
+    type Error = String;
+
+    fn try_from(value: Json) -> std::result::Result<Self, String> {
+        match value.as_f64() {
+            _ if value.is_null() => Ok(Shrinkage::Auto),
+            _ if value == LEDOIT_WOLF => Ok(Shrinkage::LedoitWolf),
+            Some(share) => Ok(Shrinkage::Share(share)),
+            None => Err(format!("{value} is not a shrinkage")),
+        }
+    }
+}
 
 params! {
     /// Parameters of linear discriminant analysis.
     pub struct Lda {
-        /// Share of the identity in the covariance matrix; `auto` is Ledoit and Wolf's.
-        shrinkage: Option<f64> = None, Domain::Auto(&Domain::Within(0.0, 1.0)), grid [null, 1e-4, 1e-3, 1e-2, 0.1, 0.5];
+        /// Share of the identity in the covariance matrix; `auto` chooses it by exact leave-one-out on the training samples,
+        /// `ledoit-wolf` is the formula of Ledoit and Wolf.
+        shrinkage: Shrinkage = Shrinkage::Auto, Shrinkage::DOMAIN, grid [1e-4, 1e-3, 1e-2, 0.1, 0.5];
     }
 }
 
@@ -45,21 +99,41 @@ impl Fit for Lda {
     type Model = LdaModel;
     const KEY: &'static str = "lda";
 
-    fn learn(&self, given: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
-        let middle = mean(given.x());
-        let full = &given.with_features(centred(given.x(), &middle))?;
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let (m, n) = (train.n_features(), train.n_samples() as f64);
-        let means: Vec<Vec<f64>> = (0..train.n_classes()).map(|c| mean(train.class(c))).collect();
-        let means = Mat::from_fn(m, train.n_classes(), |i, c| means[c][i]);
-        let targets = train.targets();
-        let spread = Mat::from_fn(m, train.n_samples(), |i, j| train.x()[(i, j)] - means[(i, targets[j])]);
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
+        if self.shrinkage != Shrinkage::Auto {
+            return Ok(self.clone());
+        }
+        match best_share(train)? {
+            Some((share, verdict)) => {
+                let percent = 100.0 * verdict.accuracy;
+                let note = format!("lda: shrinkage = {share} was chosen by leave-one-out (accuracy {percent:.1} %)");
+                watch.note(&note);
+                Ok(Lda { shrinkage: Shrinkage::Share(share) })
+            }
+            None => {
+                watch.note("lda: shrinkage by Ledoit and Wolf's formula, since leave-one-out has nothing to choose by");
+                Ok(self.fixed())
+            }
+        }
+    }
 
+    fn fixed(&self) -> Self {
+        match self.shrinkage {
+            Shrinkage::Auto => Lda { shrinkage: Shrinkage::LedoitWolf },
+            _ => self.clone(),
+        }
+    }
+
+    fn learn(&self, given: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
+        let Seen { middle, n_features, reduced, train, means, spread } = Seen::new(given)?;
+        let (m, n) = (train.n_features(), train.n_samples() as f64);
         let mut within = outer_gram(spread.as_ref());
         within *= faer::Scale(1.0 / n);
-        let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / full.n_features() as f64;
-        let s = self.shrinkage.unwrap_or_else(|| ledoit_wolf(&spread, &within, level, full.n_features()));
+        let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / n_features as f64;
+        let s = match self.shrinkage {
+            Shrinkage::Share(share) => share,
+            _ => ledoit_wolf(&spread, &within, level, n_features),
+        };
         if level > 0.0 {
             within *= faer::Scale(1.0 - s);
             (0..m).for_each(|i| within[(i, i)] += s * level);
@@ -76,7 +150,7 @@ impl Fit for Lda {
             (0..train.n_classes()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
         let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(weights.as_ref()));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
-        Ok(LdaModel::new(full.classes().to_vec(), Svm { weights, bias }.seen_from(&origin)))
+        Ok(LdaModel::new(given.classes().to_vec(), Svm { weights, bias }.seen_from(&origin)))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
@@ -85,6 +159,38 @@ impl Fit for Lda {
         let linear = Svm { weights, bias: bias.row(0).iter().copied().collect() };
         Ok(LdaModel::new(parts.classes, linear))
     }
+}
+
+/// Samples as seen from their mean, in their range, and what they differ in from the means of their classes.
+struct Seen {
+    middle: Vec<f64>,
+    /// Of the samples as they are given.
+    n_features: usize,
+    reduced: Option<Reduced>,
+    train: Dataset,
+    means: Mat<f64>,
+    spread: Mat<f64>,
+}
+
+impl Seen {
+    fn new(given: &Dataset) -> Result<Self> {
+        let middle = mean(given.x());
+        let full = given.with_features(centred(given.x(), &middle))?;
+        let reduced = range::reduce(&full)?;
+        let train = reduced.as_ref().map_or(full, |reduced| reduced.train.clone());
+        let of_classes: Vec<Vec<f64>> = (0..train.n_classes()).map(|c| mean(train.class(c))).collect();
+        let means = Mat::from_fn(train.n_features(), train.n_classes(), |i, c| of_classes[c][i]);
+        let (targets, x) = (train.targets(), train.x());
+        let spread = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - means[(i, targets[j])]);
+        Ok(Seen { middle, n_features: given.n_features(), reduced, means, spread, train })
+    }
+}
+
+/// The best of some shares; none if the samples do not differ within classes, or no class has two.
+fn best_share(train: &Dataset) -> Result<Option<(f64, Verdict)>> {
+    let Some(jury) = Jury::new(train) else { return Ok(None) };
+    let Some(left_out) = LeftOut::new(&Seen::new(train)?)? else { return Ok(None) };
+    Ok(best_of(&SHARES, USUAL, |share| jury.verdict(left_out.scores(&jury.places, share))))
 }
 
 /// The shrinkage that minimises the expected squared error of the covariance matrix.
@@ -128,14 +234,14 @@ impl Classifier for LdaModel {
 mod tests {
     use super::*;
     use crate::linalg::mul;
-    use crate::synth;
+    use crate::{params, synth};
 
     /// Equal to the definition with an explicit inverse, with few samples and with many.
     #[test]
     fn scores_equal_gaussian_log_likelihoods_up_to_a_common_term() {
         for (per_class, dim) in [(12, 5), (4, 30)] {
             let train = synth::blobs(3, per_class, dim, 4);
-            let model = Lda { shrinkage: Some(0.2) }.fit(&train, &mut ()).unwrap();
+            let model = Lda { shrinkage: Shrinkage::Share(0.2) }.fit(&train, &mut ()).unwrap();
             let targets = train.targets();
             let means: Vec<Vec<f64>> = (0..3).map(|c| mean(train.class(c))).collect();
             let centred = Mat::from_fn(dim, train.n_samples(), |i, j| train.x()[(i, j)] - means[targets[j]][i]);
@@ -169,7 +275,7 @@ mod tests {
                     let x = Mat::from_fn(dim, data.n_samples(), |i, j| data.x()[(i, j)] + offset);
                     data.with_features(x).unwrap()
                 };
-                let model = Lda { shrinkage: Some(0.1) }.fit(&moved(&train), &mut ()).unwrap();
+                let model = Lda { shrinkage: Shrinkage::Share(0.1) }.fit(&moved(&train), &mut ()).unwrap();
                 let scores = model.scores(moved(&test).x()).unwrap();
                 Mat::from_fn(2, test.n_samples(), |c, j| scores[(c + 1, j)] - scores[(0, j)])
             };
@@ -181,6 +287,39 @@ mod tests {
                 assert!(away < allowed, "{dim} features, {offset:e}: {away:e}");
             }
         }
+    }
+
+    /// Up to what is common to all classes; with many features and with few.
+    #[test]
+    fn leave_one_out_equals_training_without_the_sample() {
+        for (per_class, dim) in [(12, 5), (5, 30), (2, 3)] {
+            let train = synth::blobs(3, per_class, dim, 4);
+            let left_out = LeftOut::new(&Seen::new(&train).unwrap()).unwrap().unwrap();
+            let places: Vec<usize> = (0..train.n_samples()).collect();
+            for share in [1e-3, 0.1, 0.5, 1.0] {
+                let found = left_out.scores(&places, share);
+                for i in places.clone() {
+                    let model = Lda { shrinkage: Shrinkage::Share(share) }.fit(&train.without(i), &mut ()).unwrap();
+                    let expected = model.scores(train.x().subcols(i, 1)).unwrap();
+                    for c in 1..3 {
+                        let (found, expected) = (found[(c, i)] - found[(0, i)], expected[(c, 0)] - expected[(0, 0)]);
+                        let error = (found - expected).abs() / expected.abs().max(1.0);
+                        assert!(error < 1e-8, "{per_class} x {dim}, {share}: {found} {expected}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ledoit_and_wolf_is_still_there() {
+        let train = synth::blobs(3, 6, 10, 4);
+        let read = |value: Json| params::from_map::<Lda>(&serde_json::Map::from_iter([("shrinkage".into(), value)]));
+        assert_eq!(read(LEDOIT_WOLF.into()).unwrap().shrinkage, Shrinkage::LedoitWolf);
+        assert_eq!(read("auto".into()).unwrap().shrinkage, Shrinkage::Auto);
+        assert!(read(1.5.into()).is_err() && read("none".into()).is_err());
+        let formula = Lda { shrinkage: Shrinkage::LedoitWolf };
+        assert_eq!(formula.choose(&train, &mut ()).unwrap(), formula);
     }
 
     #[test]

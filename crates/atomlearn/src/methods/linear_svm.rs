@@ -4,19 +4,29 @@
 //! min_{u,b}  |u|^2 + theta sum_i max(0, 1 - t_i (u^T x_i + b))^2      per class, bias unregularised
 //! ```
 //!
-//! `theta = 2 C` of LIBLINEAR's `1/2 |u|^2 + C sum loss`.
+//! `theta = 2 C` of LIBLINEAR's `1/2 |u|^2 + C sum loss`. `theta = auto` is chosen by leave-one-out, in closed form with the active sets of
+//! each training held ([`svm::left_out`]).
 
 use crate::export::{Graph, Value};
+use crate::linalg::select_columns;
+use crate::loo::choice::{Jury, Verdict, decade, decades, descend, mean_square, settled};
 use crate::params::{Domain, params};
+use crate::pca::{centred, mean};
 use crate::svm::{self, Svm};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
+/// `theta` where nothing can be chosen.
+pub(crate) const THETA: f64 = 20.0;
+/// `theta` is chosen from 2 times these powers of ten, over the mean square of the samples about their mean; the way starts at this place.
+const POWERS: std::ops::RangeInclusive<i32> = -2..=4;
+const USUAL: usize = 3;
+
 params! {
     /// Parameters of the linear SVM.
     pub struct LinearSvm {
-        /// Weight of the loss against the squared norm; twice LIBLINEAR's C.
-        theta: f64 = 20.0, Domain::Positive, grid [0.2, 2.0, 20.0, 200.0, 2000.0];
+        /// Weight of the loss against the squared norm; twice LIBLINEAR's C; `auto` chooses it by leave-one-out on the training samples.
+        theta: Option<f64> = None, Domain::Auto(&Domain::Positive), grid [0.2, 2.0, 20.0, 200.0, 2000.0];
     }
 }
 
@@ -38,8 +48,23 @@ impl Fit for LinearSvm {
     type Model = LinearSvmModel;
     const KEY: &'static str = "linear-svm";
 
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
+        if self.theta.is_some() {
+            return Ok(self.clone());
+        }
+        let x = centred(train.x(), &mean(train.x()));
+        let values = decades(2.0 / decade(mean_square(x.as_ref())), POWERS);
+        let best = Jury::new(train).and_then(|jury| best_theta(&jury, x.as_ref(), train, &values, USUAL, watch));
+        Ok(LinearSvm { theta: Some(settled(Self::KEY, "theta", best, THETA, watch)) })
+    }
+
+    fn fixed(&self) -> Self {
+        LinearSvm { theta: self.theta.or(Some(THETA)) }
+    }
+
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
-        let svm = svm::fit(train.x(), &train.targets(), train.n_classes(), 1.0 / self.theta, None, watch)?;
+        let tau = 1.0 / self.theta.unwrap_or(THETA);
+        let svm = svm::fit(train.x(), &train.targets(), train.n_classes(), tau, None, watch)?;
         Ok(LinearSvmModel::new(train.classes().to_vec(), svm))
     }
 
@@ -47,6 +72,25 @@ impl Fit for LinearSvm {
         let svm = parts.take_svm(None)?;
         Ok(LinearSvmModel::new(parts.classes, svm))
     }
+}
+
+/// The best of some values for samples `x` of the classes of `train`; each training starts where the last one ended.
+pub(super) fn best_theta(
+    jury: &Jury,
+    x: MatRef<'_, f64>,
+    train: &Dataset,
+    values: &[f64],
+    usual: usize,
+    watch: &mut dyn Observer,
+) -> Option<(f64, Verdict)> {
+    let targets = train.targets();
+    let mut last: Option<Svm> = None;
+    descend(values, usual, watch, |theta| {
+        let svm = svm::fit(x, &targets, train.n_classes(), 1.0 / theta, last.as_ref(), &mut ())?;
+        let scores = svm::left_out(x, &targets, &svm, 1.0 / theta)?;
+        last = Some(svm);
+        jury.verdict(select_columns(scores.as_ref(), &jury.places))
+    })
 }
 
 impl Classifier for LinearSvmModel {
@@ -72,5 +116,26 @@ impl Classifier for LinearSvmModel {
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
         Ok(graph.linear(x, self.svm.weights.as_ref(), &self.svm.bias))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth;
+
+    #[test]
+    fn the_default_is_the_best_of_its_neighbours_and_follows_the_size_of_the_samples() {
+        let train = synth::blobs(3, 10, 6, 1);
+        let (jury, targets) = (Jury::new(&train).unwrap(), train.targets());
+        let chosen = LinearSvm::default().choose(&train, &mut ()).unwrap().theta.unwrap();
+        let loss = |theta: f64| {
+            let svm = svm::fit(train.x(), &targets, 3, 1.0 / theta, None, &mut ()).unwrap();
+            jury.verdict(svm::left_out(train.x(), &targets, &svm, 1.0 / theta).unwrap()).unwrap().loss
+        };
+        assert!(loss(chosen) <= loss(10.0 * chosen) + 1e-9 && loss(chosen) <= loss(chosen / 10.0) + 1e-9);
+        let long = train.with_features(faer::Scale(10.0) * train.x()).unwrap();
+        let longer = LinearSvm::default().choose(&long, &mut ()).unwrap().theta.unwrap();
+        assert!((longer * 100.0 / chosen - 1.0).abs() < 1e-9, "{chosen} {longer}");
     }
 }

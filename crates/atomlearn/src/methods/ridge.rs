@@ -5,20 +5,29 @@
 //! ```
 //!
 //! `H` holds one-hot labels; there is no bias. The score of class `c` is row `c` of `W x`.
-//! SADL tends to exactly this classifier, which makes it that method's test oracle.
+//! SADL tends to exactly this classifier, which makes it that method's test oracle. `lambda = auto` is chosen by leave-one-out, in closed
+//! form from one eigendecomposition for all values ([`crate::loo`]).
 
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
 use crate::linalg::mul;
+use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, mean_square, settled};
+use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
+/// `lambda` where nothing can be chosen.
+pub(crate) const LAMBDA: f64 = 1e-3;
+/// Powers of ten, times the samples' mean square, from which `lambda` is chosen; this place is preferred among equals.
+const POWERS: std::ops::RangeInclusive<i32> = -5..=2;
+const USUAL: usize = 3;
+
 params! {
     /// Parameters of ridge regression.
     pub struct Ridge {
-        /// Weight of the squared norm of `W`.
-        lambda: f64 = 1e-3, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        /// Weight of the squared norm of `W`; `auto` chooses it by exact leave-one-out on the training samples.
+        lambda: Option<f64> = None, Domain::Auto(&Domain::Positive), grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
     }
 }
 
@@ -32,8 +41,19 @@ impl Fit for Ridge {
     type Model = RidgeModel;
     const KEY: &'static str = "ridge";
 
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
+        if self.lambda.is_some() {
+            return Ok(self.clone());
+        }
+        Ok(Ridge { lambda: Some(settled(Self::KEY, "lambda", best_lambda(train), LAMBDA, watch)) })
+    }
+
+    fn fixed(&self) -> Self {
+        Ridge { lambda: self.lambda.or(Some(LAMBDA)) }
+    }
+
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<RidgeModel> {
-        let map = ridge_map(train.x(), self.lambda, "ridge regression")?;
+        let map = ridge_map(train.x(), self.lambda.unwrap_or(LAMBDA), "ridge regression")?;
         let targets = train.targets();
         let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), |c, i| f64::from(u8::from(targets[i] == c)));
         Ok(RidgeModel { classes: train.classes().to_vec(), weights: mul(onehot.as_ref(), map.as_ref()) })
@@ -43,6 +63,14 @@ impl Fit for Ridge {
         let weights = parts.take_shaped("weights", parts.classes.len(), None)?;
         Ok(RidgeModel { classes: parts.classes, weights })
     }
+}
+
+/// The best of some powers of ten.
+fn best_lambda(train: &Dataset) -> Option<(f64, Verdict)> {
+    let jury = Jury::new(train)?;
+    let spectrum = Spectrum::new(train.x(), train.blocks()).ok()?;
+    let values = decades(decade(mean_square(train.x())), POWERS);
+    best_of(&values, USUAL, |lambda| jury.verdict(spectrum.ridge_left_out(&jury.places, &jury.targets, lambda)))
 }
 
 impl Classifier for RidgeModel {
@@ -79,11 +107,49 @@ mod tests {
     #[test]
     fn normal_equations_hold() {
         let train = synth::blobs(3, 6, 7, 1);
-        let model = Ridge { lambda: 0.1 }.fit(&train, &mut ()).unwrap();
+        let model = Ridge { lambda: Some(0.1) }.fit(&train, &mut ()).unwrap();
         let scores = model.scores(train.x()).unwrap();
         let targets = train.targets();
         let residual = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)) - scores[(c, i)]);
         let gradient = mul(residual.as_ref(), train.x().transpose()) - faer::Scale(0.1) * &model.weights;
         assert!(gradient.norm_max() < 1e-10);
+    }
+
+    #[test]
+    fn leave_one_out_equals_training_without_the_sample() {
+        for (per_class, dim) in [(8, 5), (5, 30), (2, 3)] {
+            let train = synth::blobs(3, per_class, dim, 3);
+            let (places, targets) = ((0..train.n_samples()).collect::<Vec<_>>(), train.targets());
+            let spectrum = Spectrum::new(train.x(), train.blocks()).unwrap();
+            for lambda in [1e-3, 0.1, 10.0] {
+                let found = spectrum.ridge_left_out(&places, &targets, lambda);
+                for i in places.clone() {
+                    let model = Ridge { lambda: Some(lambda) }.fit(&train.without(i), &mut ()).unwrap();
+                    let expected = model.scores(train.x().subcols(i, 1)).unwrap();
+                    for c in 0..3 {
+                        let (found, expected) = (found[(c, i)], expected[(c, 0)]);
+                        assert!((found - expected).abs() < 1e-8 * expected.abs().max(1.0), "{found} {expected}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_default_is_the_value_that_a_search_by_hand_finds() {
+        let train = synth::blobs(4, 6, 40, 2);
+        let chosen = Ridge::default().choose(&train, &mut ()).unwrap().lambda.unwrap();
+        let (targets, jury) = (train.targets(), Jury::new(&train).unwrap());
+        let loss = |lambda: f64| {
+            let mut scores = Mat::zeros(4, 24);
+            for i in 0..24 {
+                let model = Ridge { lambda: Some(lambda) }.fit(&train.without(i), &mut ()).unwrap();
+                scores.col_mut(i).copy_from(model.scores(train.x().subcols(i, 1)).unwrap().col(0));
+            }
+            assert_eq!(targets.len(), scores.ncols());
+            jury.verdict(scores).unwrap().loss
+        };
+        let others = [chosen / 100.0, chosen / 10.0, chosen * 10.0, chosen * 100.0];
+        assert!(others.iter().all(|&other| loss(other) >= loss(chosen) - 1e-9), "{chosen}");
     }
 }

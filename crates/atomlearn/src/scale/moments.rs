@@ -2,7 +2,7 @@
 
 use crate::linalg::{Spd, concat_columns, inner, mul, mul_add, normalize_columns, scaled_columns, sym_eig};
 use crate::method::sizes_row;
-use crate::methods::ridge::Ridge;
+use crate::methods::ridge::{LAMBDA, Ridge};
 use crate::pca::pca_from_scatter;
 use crate::{Blocks, Error, Observer, Result};
 use faer::{Mat, MatRef};
@@ -98,8 +98,8 @@ pub(crate) type NamedParts = Vec<(String, Mat<f64>)>;
 /// With the mean `mu` of `n` samples and their scatter `S` about it, `X X^T = S + n mu mu^T`; the rank-one part is inverted
 /// by formula, so that samples far from zero keep the digits of `S`.
 pub(crate) fn ridge(ridge: &Ridge, moments: &Moments, scatter: &Mat<f64>) -> Result<NamedParts> {
-    let mut system = scatter.clone();
-    (0..system.nrows()).for_each(|i| system[(i, i)] += ridge.lambda);
+    let (mut system, lambda) = (scatter.clone(), ridge.lambda.unwrap_or(LAMBDA));
+    (0..system.nrows()).for_each(|i| system[(i, i)] += lambda);
     let factor = Spd::new(system, "ridge regression")?;
     let (mean, n) = (moments.mean(), moments.n_samples());
     let along = factor.solve(mean.as_ref());

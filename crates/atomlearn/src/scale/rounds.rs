@@ -5,7 +5,7 @@ use super::moments::{Moments, NamedParts, bordered};
 use super::newton::Newton;
 use super::request::{Ask, SvmAsk, SvmSums};
 use super::stats::PartialStats;
-use crate::methods::linear_svm::LinearSvm;
+use crate::methods::linear_svm::{LinearSvm, THETA};
 use crate::methods::{cadl, lcdl_sv, sadl, svgdl};
 use crate::registry::Values;
 use crate::svm::Svm;
@@ -90,7 +90,8 @@ struct LinearSvmRounds(Newton);
 impl LinearSvmRounds {
     fn begin(params: &LinearSvm, moments: &Moments, scatters: &[Mat<f64>]) -> Result<Self> {
         let (second, by_class) = bordered(&scatters[0], &moments.centred_sums(), &moments.counts);
-        Ok(LinearSvmRounds(Newton::from_moments(&second, &by_class, 1.0 / params.theta)?))
+        let tau = 1.0 / params.theta.unwrap_or(THETA);
+        Ok(LinearSvmRounds(Newton::from_moments(&second, &by_class, tau)?))
     }
 
     fn restore(message: &mut Message, moments: &Moments) -> Result<Self> {

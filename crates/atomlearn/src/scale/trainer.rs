@@ -93,7 +93,15 @@ impl Trainer {
                 format!("cannot be trained in partitions; these can: {}", METHODS.join(", ")),
             ));
         }
-        setup.params = method.complete(&setup.params)?;
+        // Partitions are never together in one place, so nothing is chosen by leaving samples out.
+        let given = method.complete(&setup.params)?;
+        setup.params = method.fixed(&given)?;
+        let mut trace = Trace::default();
+        let fixed = registry::chosen(&given, &setup.params);
+        if !fixed.is_empty() {
+            let values: Vec<String> = fixed.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            trace.note(&format!("partitioned training chooses no parameters from the data: {}", values.join(", ")));
+        }
         if setup.partitions == 0 || setup.n_features == 0 {
             return Err(Error::Data("no data: there must be at least one partition and one feature".into()));
         }
@@ -107,7 +115,7 @@ impl Trainer {
             classes: Vec::new(),
             moments: Moments::none(),
             stage: Stage::PrepMean,
-            trace: Trace::default(),
+            trace,
         };
         trainer.next_step(&mut ())?;
         Ok(trainer)
@@ -136,7 +144,7 @@ impl Trainer {
     /// What makes another setup a different training, if anything does.
     pub fn differs_from(&self, other: &Setup) -> Result<Option<&'static str>> {
         let own = &self.setup;
-        let params = registry::method(&other.method)?.complete(&other.params)?;
+        let params = registry::method(&other.method)?.fixed(&other.params)?;
         Ok(match () {
             () if own.method != other.method => Some("the method"),
             () if own.params != params => Some("a parameter"),
@@ -352,6 +360,11 @@ impl Observer for Both<'_> {
 
     fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()> {
         self.1.progress(done, total)
+    }
+
+    fn note(&mut self, note: &str) {
+        self.0.note(note);
+        self.1.note(note);
     }
 
     fn warn(&mut self, warning: &str) {

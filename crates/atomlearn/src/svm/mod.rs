@@ -15,10 +15,12 @@ mod careful;
 mod checked;
 mod crowd;
 pub mod lbfgs;
+mod left_out;
 mod newton;
 mod optimality;
 
 pub use checked::{fit, settle};
+pub use left_out::left_out;
 pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
 
 use crate::linalg::{column, dot, mul};

@@ -11,8 +11,9 @@ use super::views::View;
 use super::{Auto, DUAL_LIMIT, Facts, Found, ONLY, Progress, Views, heard};
 use crate::kernel::spread_out;
 use crate::linalg::select_columns;
+use crate::loo::choice::queries;
 use crate::loo::{Moments, PrimalCoder, Reading};
-use crate::{Blocks, Dataset, Error, Observer, Result};
+use crate::{Dataset, Error, Observer, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
             train.n_samples()
         )));
     }
-    let places = queries(train.blocks());
+    let places = queries(train.blocks(), DUAL_LIMIT);
     let (targets, heard) = (train.targets(), heard(train));
     let judge = Judge::new(
         places.iter().map(|&i| targets[i]).collect(),
@@ -121,16 +122,6 @@ fn forget_unused(learned: &mut Learned) {
             Arc::make_mut(&mut kernel.moments).class_scatters = None;
         }
     }
-}
-
-/// Columns that are left out in turn: evenly spaced within every class, in proportion to its size.
-fn queries(blocks: &Blocks) -> Vec<usize> {
-    let share = DUAL_LIMIT as f64 / blocks.total() as f64;
-    let of_class = |range: std::ops::Range<usize>| {
-        let count = ((range.len() as f64 * share) as usize).max(2).min(range.len());
-        (0..count).map(move |i| range.start + i * range.len() / count)
-    };
-    blocks.ranges().flat_map(of_class).collect()
 }
 
 /// At most `most` columns, evenly spaced.

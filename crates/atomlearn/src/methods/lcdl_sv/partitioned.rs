@@ -6,7 +6,7 @@
 //! SVM where the last iteration left it; the SVM depends on the codes, not on the new dictionary. Further rounds
 //! are Newton steps of the SVM. The first iteration has no pull, and the SVM starts from known sums.
 
-use super::refit::{LAGGING, lagging_warning};
+use super::refit::{LAGGING, LAGGING_WARNING};
 use super::steps::{Pull, Rescaled};
 use super::{AtomNorm, LcdlSv, USUAL_ATOMS};
 use crate::coding::ridge::ridge_map;
@@ -102,8 +102,8 @@ impl LcdlRounds {
             coding,
             progress: [0.0; 3],
         };
-        watch_step(watch, &Step::start(rounds.params.max_iter));
-        if rounds.params.max_iter == 0 {
+        watch_step(watch, &Step::start(rounds.params.max_iter()));
+        if rounds.params.max_iter() == 0 {
             rounds.begin_refit(moments)?;
         } else {
             rounds.begin_iteration(moments, watch)?;
@@ -209,10 +209,10 @@ impl LcdlRounds {
                 objective: Some(residual + graph + support),
                 terms: &terms,
                 change: Some(change),
-                ..Step::start(self.params.max_iter)
+                ..Step::start(self.params.max_iter())
             },
         );
-        if self.iter < self.params.max_iter && change > self.params.tol {
+        if self.iter < self.params.max_iter() && change > self.params.tol {
             self.begin_iteration(moments, watch)?;
             return Ok(None);
         }
@@ -239,7 +239,7 @@ impl LcdlRounds {
 
     /// `P`, from samples to test codes.
     fn coder(&self) -> Result<Mat<f64>> {
-        ridge_map(self.d.as_ref(), self.params.eta1, "LCDL-SV test coder")
+        ridge_map(self.d.as_ref(), self.params.eta1(), "LCDL-SV test coder")
     }
 
     /// The parts of the model.
@@ -313,7 +313,7 @@ impl Rounds for LcdlRounds {
                 if on_test >= on_fitted - LAGGING {
                     return Ok(Some(self.parts()));
                 }
-                watch.warn(&lagging_warning(on_fitted, on_test));
+                watch.warn(LAGGING_WARNING);
                 self.begin_refit(moments)?;
                 false
             }

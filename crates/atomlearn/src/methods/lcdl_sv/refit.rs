@@ -8,6 +8,9 @@ use faer::MatRef;
 
 /// Loss of training accuracy from training codes to test codes that marks an SVM as lagging behind its dictionary.
 pub(super) const LAGGING: f64 = 0.01;
+/// What the user is told then.
+pub(super) const LAGGING_WARNING: &str =
+    "LCDL-SV: the SVM no longer fitted the last dictionary and was fitted again (refit_svm = true does so always)";
 /// Added to the diagonal of the system for equal scores, as a fraction of its largest entry.
 const EQUAL_SCORES: f64 = 1e-12;
 
@@ -31,7 +34,7 @@ impl LcdlSv {
                 let on_test = accuracy(model.svm.with_bias(scores).as_ref(), &targets);
                 let lagging = on_test < on_fitted - LAGGING;
                 if lagging {
-                    watch.warn(&lagging_warning(on_fitted, on_test));
+                    watch.warn(LAGGING_WARNING);
                 }
                 lagging
             });
@@ -78,13 +81,4 @@ impl LcdlSvModel {
         let weights = factor.solve(mul(map, self.folded.transpose()).as_ref());
         Some(Svm { weights, bias: self.svm.bias.clone() })
     }
-}
-
-pub(super) fn lagging_warning(on_fitted: f64, on_test: f64) -> String {
-    format!(
-        "LCDL-SV: the dictionary moved away from its SVM in the last iteration (training accuracy {:.1} % on training \
-         codes, {:.1} % on test codes); the SVM is refitted (set refit_svm to silence this)",
-        100.0 * on_fitted,
-        100.0 * on_test,
-    )
 }

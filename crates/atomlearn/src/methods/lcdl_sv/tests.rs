@@ -4,7 +4,7 @@ use crate::linalg::{Spd, column_norms, gram};
 use crate::synth;
 
 fn params() -> LcdlSv {
-    LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default() }
+    LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default().fixed() }
 }
 
 fn accuracy(model: &LcdlSvModel, data: &Dataset) -> f64 {
@@ -31,7 +31,7 @@ fn learns_and_reports_a_falling_objective_that_is_the_sum_of_its_terms() {
 #[test]
 fn reported_objective_equals_its_definition() {
     let train = synth::blobs(3, 8, 4, 5);
-    let lcdl = LcdlSv { max_iter: 1, lambda2: 1e-2, ..params() };
+    let lcdl = LcdlSv { max_iter: Some(1), lambda2: 1e-2, ..params() };
     let (d0, blocks) = init::class_pca_mean(&train, 4, &mut ()).unwrap();
     let graph = AtomGraph::new(d0.as_ref(), 1, Affinity::Squared);
     let mut trace = Trace::default();
@@ -63,10 +63,10 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
     let stopped = params().fit(&train, &mut take).unwrap();
     assert_eq!(take.0.len(), 3);
     assert_eq!(take.0[2], stopped.dictionary);
-    let none = LcdlSv { max_iter: 0, ..params() }.fit(&train, &mut ()).unwrap();
+    let none = LcdlSv { max_iter: Some(0), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(take.0[0], none.dictionary);
     assert!(accuracy(&none, &train) > 0.9);
-    let two = LcdlSv { max_iter: 2, ..params() }.fit(&train, &mut ()).unwrap();
+    let two = LcdlSv { max_iter: Some(2), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(two.dictionary, stopped.dictionary);
 }
 
@@ -74,7 +74,7 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
 fn few_features_switch_the_ridge_on_aloud() {
     let train = synth::blobs(6, 12, 3, 3);
     let mut trace = Trace::default();
-    let lcdl = LcdlSv { atoms_per_class: AtomCount::Each(8), ..LcdlSv::default() };
+    let lcdl = LcdlSv { atoms_per_class: AtomCount::Each(8), ..LcdlSv::default().fixed() };
     let model = lcdl.fit(&train, &mut trace).unwrap();
     assert!(trace.warnings.iter().any(|w| w.contains("laplacian_ridge")), "{:?}", trace.warnings);
     assert!(model.dictionary.is_all_finite());
@@ -112,7 +112,7 @@ fn the_three_rules_are_consistent() {
     let fused = &scores[0].1 + Scale(5.0) * &scores[1].1;
     assert_eq!(fused, scores[2].1);
     assert_eq!(model.scores(train.x()).unwrap(), scores[2].1);
-    let svm = LcdlSv { rule: Rule::Svm, ..params() }.fit(&train, &mut ()).unwrap();
+    let svm = LcdlSv { rule: Some(Rule::Svm), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(svm.scores(train.x()).unwrap(), scores[1].1);
 }
 
@@ -132,13 +132,52 @@ fn more_features_than_samples_change_nothing_but_the_coordinates() {
 #[test]
 fn samples_as_atoms_need_no_iterations() {
     let (train, test) = (synth::blobs(4, 8, 12, 3), synth::blobs(4, 8, 12, 3));
-    let lcdl = LcdlSv { atoms_per_class: AtomCount::All, max_iter: 0, ..LcdlSv::default() };
+    let lcdl = LcdlSv { atoms_per_class: AtomCount::All, max_iter: Some(0), ..LcdlSv::default().fixed() };
     let model = lcdl.fit(&train, &mut ()).unwrap();
     assert_eq!(model.dictionary, train.x().to_owned());
-    let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1, "t").unwrap();
+    let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1(), "t").unwrap();
     let codes = mul(codes.as_ref(), train.x());
     let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), 4, 1.0 / lcdl.theta, None).unwrap();
     let rules = model.scores_by_rule(test.x()).unwrap();
     assert!((&rules[1].1 - svm.scores(codes.as_ref())).norm_max() < 1e-7);
     assert!(rules.iter().all(|(_, scores)| best_class(scores.as_ref()) == test.targets()));
+}
+
+/// By training every fold anew with the chosen values and with the authors'.
+#[test]
+fn the_choice_is_right_on_the_folds_at_least_as_often_as_the_authors_values() {
+    let train = synth::blobs(4, 9, 12, 5);
+    let mut trace = Trace::default();
+    let chosen = LcdlSv::default().choose(&train, &mut trace).unwrap();
+    assert!(trace.notes.len() == 1 && trace.notes[0].contains("3 folds"), "{:?}", trace.notes);
+    let by_class = train.blocks().ranges().map(|range| range.collect()).collect();
+    let parts = crate::folds::stratified(by_class, choice::FOLDS, 0).unwrap();
+    let right = |lcdl: &LcdlSv| {
+        let of_fold = |part: &Vec<usize>| {
+            let rest: Vec<usize> = (0..train.n_samples()).filter(|i| !part.contains(i)).collect();
+            let model = lcdl.fit(&train.part(&rest).unwrap(), &mut ()).unwrap();
+            let test = crate::linalg::select_columns(train.x(), part);
+            let found = model.predict(test.as_ref()).unwrap();
+            found.iter().zip(part).filter(|&(&found, &i)| found == train.targets()[i]).count()
+        };
+        parts.iter().map(of_fold).sum::<usize>()
+    };
+    assert!(right(&chosen) >= right(&LcdlSv::default().fixed()));
+    let accuracy = 100.0 * right(&chosen) as f64 / train.n_samples() as f64;
+    assert!(trace.notes[0].contains(&format!("accuracy {accuracy:.1} %")), "{accuracy} {:?}", trace.notes);
+}
+
+#[test]
+fn what_is_given_is_not_chosen_and_too_few_samples_leave_the_authors_values() {
+    let train = synth::blobs(3, 6, 8, 2);
+    let given = LcdlSv { rule: Some(Rule::Svm), eta1: Some(0.3), ..LcdlSv::default() };
+    let chosen = given.choose(&train, &mut ()).unwrap();
+    assert_eq!((chosen.rule, chosen.eta1, chosen.eta2), (Some(Rule::Svm), Some(0.3), Some(5.0)));
+    assert!(chosen.max_iter.is_some());
+    let mut trace = Trace::default();
+    let few = LcdlSv::default().choose(&synth::blobs(2, 1, 8, 2), &mut trace).unwrap();
+    assert_eq!(few, LcdlSv::default().fixed());
+    assert!(trace.notes.len() == 1 && trace.notes[0].contains("eta1 = 0.01"), "{:?}", trace.notes);
+    let preset = crate::registry::method("lcdl-sv").unwrap().preset("authors-code").unwrap();
+    assert_eq!(crate::params::from_map::<LcdlSv>(&preset).unwrap(), few);
 }

@@ -87,7 +87,7 @@ fn multipliers_stay_rho_times_the_slacks_and_the_misfit_vanishes() {
 #[test]
 fn both_solvers_agree_with_ridge_as_far_as_the_bound_says() {
     let train = synth::blobs(4, 20, 12, 4);
-    let ridge = Ridge { lambda: 3e-4 }.fit(&train, &mut ()).unwrap();
+    let ridge = Ridge { lambda: Some(3e-4) }.fit(&train, &mut ()).unwrap();
     let expected = ridge.scores(train.x()).unwrap();
     let classes = ridge.predict(train.x()).unwrap();
     for solver in [Solver::LinearizedAdmm, Solver::BlockDescent] {

@@ -61,7 +61,7 @@ impl Trainer {
         trainer.round = message.get("round")?;
         trainer.classes = message.get("classes")?;
         let (steps, warnings): (Vec<TraceStep>, Vec<String>) = (message.get("steps")?, message.get("warnings")?);
-        trainer.trace = Trace { steps, warnings };
+        trainer.trace = Trace { steps, warnings, notes: Vec::new() };
         let (m, n_classes) = (trainer.prep.n_out()?, trainer.classes.len());
         let stage: String = message.get("stage")?;
         if !matches!(stage.as_str(), "prep-mean" | "prep-scatter" | "survey") {

@@ -25,10 +25,10 @@ const START: f64 = 3.0;
 /// Samples whose logits are in the cache together.
 const TILE: usize = 64;
 /// Normalised scores stay within this.
-pub(super) const CLIP: f64 = 30.0;
+pub(crate) const CLIP: f64 = 30.0;
 
 /// Whose labels are to be predicted, and whose say counts.
-pub(super) struct Judge {
+pub(crate) struct Judge {
     targets: Vec<usize>,
     /// One over the number of samples that have a say, zero for the others.
     say: Vec<f64>,
@@ -37,7 +37,7 @@ pub(super) struct Judge {
 
 /// Weights of a set of readings.
 #[derive(Clone, Debug)]
-pub(super) struct Fitted {
+pub(crate) struct Fitted {
     pub weights: Vec<f64>,
     /// Log-loss plus penalty.
     pub loss: f64,
@@ -248,7 +248,7 @@ impl Tile {
 const ROUNDING: f64 = 1e-12;
 
 /// Centres scores (classes x samples) over classes, divides them by `scale` and clips them; what is not a number says nothing.
-pub(super) fn normalise(scores: &mut Mat<f64>, scale: f64) {
+pub(crate) fn normalise(scores: &mut Mat<f64>, scale: f64) {
     centre(scores);
     for column in scores.as_mut().col_iter_mut() {
         column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-CLIP, CLIP) });
@@ -264,7 +264,7 @@ fn centre(scores: &mut Mat<f64>) {
 }
 
 /// The scale of scores: root of the median, over samples, of the mean square of their centred scores.
-pub(super) fn scale(scores: MatRef<'_, f64>) -> f64 {
+pub(crate) fn scale(scores: MatRef<'_, f64>) -> f64 {
     let mut centred = scores.to_owned();
     centre(&mut centred);
     let squares = centred.col_iter().map(|column| column.squared_norm_l2() / column.nrows() as f64);
@@ -274,7 +274,7 @@ pub(super) fn scale(scores: MatRef<'_, f64>) -> f64 {
 }
 
 /// The median, the mean of the middle two of an even number; 0 of none.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
@@ -284,7 +284,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Replaces logits (classes x samples) by log-probabilities.
-pub(super) fn log_softmax(logits: &mut Mat<f64>) {
+pub(crate) fn log_softmax(logits: &mut Mat<f64>) {
     for i in 0..logits.ncols() {
         let column = logits.col_as_slice_mut(i);
         let top = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,0 +1,198 @@
+//! What the classifiers would say about each of their training samples had it been left out, with the active sets held.
+//!
+//! On its active samples `A` (margins below one) a classifier is a ridge regression on the targets `t`, with a free bias; the others do not
+//! matter to it. So a sample that is not active is told the same without it, and an active one, with `M = (Z_A^T Z_A + tau I)^-1`,
+//!
+//! ```text
+//! o_i -> t_i - (t_i - o_i) / (tau (M_ii - (M 1)_i^2 / 1^T M 1))
+//! ```
+//!
+//! This is exact as long as leaving the sample out moves no other across its margin. `M_ii` and `M 1` come from the smallest system: of the active
+//! samples; of the features; or, from the inverse over all samples, of those that are not active.
+
+use super::{STAGE, Svm, sign};
+use crate::Result;
+use crate::linalg::{Spd, column, dot, gram, mul, outer_gram, select_columns};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+
+/// A shared Gram matrix pays while it is not much larger than the data, as in training.
+const GRAM_WIDTH: usize = 4;
+
+/// Scores of every column of `z`, classes x samples, by classifiers trained on all others; `svm` was trained on all of them, with `tau`.
+pub fn left_out(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> Result<Mat<f64>> {
+    let mut scores = svm.scores(z);
+    let products = (z.ncols() <= GRAM_WIDTH * z.nrows()).then(|| gram(z));
+    let active: Vec<Vec<usize>> = (0..scores.nrows())
+        .map(|c| (0..z.ncols()).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).collect())
+        .collect();
+    let systems = Systems::new(z, products.as_ref(), tau, &active);
+    let changed: Vec<Vec<f64>> = active
+        .par_iter()
+        .map(|active| if active.is_empty() { Ok(Vec::new()) } else { systems.own_parts(active) })
+        .collect::<Result<_>>()?;
+    for (c, (active, parts)) in active.iter().zip(&changed).enumerate() {
+        for (&i, part) in active.iter().zip(parts) {
+            let t = sign(targets[i], c);
+            scores[(c, i)] = t - (t - scores[(c, i)]) / part;
+        }
+    }
+    Ok(scores)
+}
+
+/// What all classes share.
+struct Systems<'a> {
+    z: MatRef<'a, f64>,
+    tau: f64,
+    products: Option<&'a Mat<f64>>,
+    /// `(Z^T Z + tau I)^-1` over all samples, where some class has few that are not active.
+    whole: Option<Mat<f64>>,
+}
+
+/// Which system is solved for a class.
+#[derive(PartialEq)]
+enum Way {
+    Active,
+    Inactive,
+    Features,
+}
+
+impl<'a> Systems<'a> {
+    fn new(z: MatRef<'a, f64>, products: Option<&'a Mat<f64>>, tau: f64, active: &[Vec<usize>]) -> Self {
+        let mut systems = Systems { z, tau, products, whole: None };
+        let crowded = active.iter().filter(|active| systems.way(active.len(), true) == Way::Inactive).count();
+        // One inverse over all samples costs as much as that of one class with all of them active.
+        if let Some(products) = products.filter(|_| crowded > 1) {
+            let mut shifted = products.clone();
+            (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += tau);
+            systems.whole = Spd::new(shifted, STAGE).ok().map(|factor| factor.inverse());
+        }
+        systems
+    }
+
+    /// The way with the fewest operations.
+    fn way(&self, n_active: usize, with_whole: bool) -> Way {
+        let (a, n, m) = (n_active as f64, self.z.ncols() as f64, self.z.nrows() as f64);
+        let missing = n - a;
+        let over_active = a * a * (a + if self.products.is_some() { 0.0 } else { m });
+        let over_inactive = missing * missing * (missing / 3.0 + n);
+        let over_features = m * m * (m / 3.0 + 2.0 * a);
+        if with_whole && over_inactive < over_active.min(over_features) {
+            Way::Inactive
+        } else if over_active <= over_features {
+            Way::Active
+        } else {
+            Way::Features
+        }
+    }
+
+    /// `tau (M_ii - (M 1)_i^2 / 1^T M 1)` of the active samples.
+    fn own_parts(&self, active: &[usize]) -> Result<Vec<f64>> {
+        let (diagonal, sums) = match (self.way(active.len(), self.whole.is_some()), &self.whole) {
+            (Way::Inactive, Some(whole)) => without_inactive(whole, active)?,
+            (Way::Features, _) => self.over_features(active)?,
+            _ => self.over_active(active)?,
+        };
+        let total: f64 = sums.iter().sum();
+        Ok(diagonal.iter().zip(&sums).map(|(own, sum)| self.tau * (own - sum * sum / total)).collect())
+    }
+
+    fn over_active(&self, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut system = match self.products {
+            Some(products) => Mat::from_fn(active.len(), active.len(), |p, q| products[(active[p], active[q])]),
+            None => gram(select_columns(self.z, active).as_ref()),
+        };
+        (0..active.len()).for_each(|p| system[(p, p)] += self.tau);
+        let inverse = Spd::new(system, STAGE)?.inverse();
+        let sums = (0..active.len()).map(|p| column(inverse.as_ref(), p).iter().sum()).collect();
+        Ok(((0..active.len()).map(|p| inverse[(p, p)]).collect(), sums))
+    }
+
+    /// `M = (I - Z_A^T (Z_A Z_A^T + tau I)^-1 Z_A) / tau`.
+    fn over_features(&self, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+        let z = select_columns(self.z, active);
+        let mut system = outer_gram(z.as_ref());
+        (0..system.nrows()).for_each(|k| system[(k, k)] += self.tau);
+        let solved = Spd::new(system, STAGE)?.solve(z.as_ref());
+        let total = Mat::from_fn(z.nrows(), 1, |k, _| z.row(k).iter().sum::<f64>());
+        let explained = mul(solved.transpose(), total.as_ref());
+        let own = |p: usize| dot(column(z.as_ref(), p), column(solved.as_ref(), p));
+        let diagonal = (0..active.len()).map(|p| (1.0 - own(p)) / self.tau).collect();
+        Ok((diagonal, (0..active.len()).map(|p| (1.0 - explained[(p, 0)]) / self.tau).collect()))
+    }
+}
+
+/// `M_AA = W_AA - W_AR W_RR^-1 W_RA` from the inverse `W` over all samples, `R` those that are not active.
+fn without_inactive(whole: &Mat<f64>, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+    let inactive: Vec<usize> = (0..whole.nrows()).filter(|i| active.binary_search(i).is_err()).collect();
+    let sum = |i: usize| column(whole.as_ref(), i).iter().sum::<f64>();
+    let mut diagonal: Vec<f64> = active.iter().map(|&i| whole[(i, i)]).collect();
+    let mut sums: Vec<f64> = active.iter().map(|&i| sum(i)).collect();
+    if inactive.is_empty() {
+        return Ok((diagonal, sums));
+    }
+    let corner = Mat::from_fn(inactive.len(), inactive.len(), |p, q| whole[(inactive[p], inactive[q])]);
+    let cross = Mat::from_fn(inactive.len(), active.len(), |p, q| whole[(inactive[p], active[q])]);
+    let solved = Spd::new(corner, STAGE)?.solve(cross.as_ref());
+    for (q, (own, own_sum)) in diagonal.iter_mut().zip(&mut sums).enumerate() {
+        let (cross, solved) = (column(cross.as_ref(), q), column(solved.as_ref(), q));
+        *own -= dot(cross, solved);
+        *own_sum -= solved.iter().zip(&inactive).map(|(s, &i)| s * sum(i)).sum::<f64>();
+    }
+    Ok((diagonal, sums))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::one_vs_rest;
+    use super::super::tests::problem;
+    use super::*;
+
+    /// Every sample whose removal leaves all other margins on their side, by all three ways; most samples are such.
+    #[test]
+    fn equals_training_without_the_sample_while_active_sets_stay() {
+        for (dim, n, tau) in [(4, 60, 0.5), (30, 60, 0.5), (90, 45, 0.1), (20, 45, 0.01), (3, 60, 20.0)] {
+            let (z, targets) = problem(dim, n);
+            let whole = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
+            let found = left_out(z.as_ref(), &targets, &whole, tau).unwrap();
+            let before = whole.scores(z.as_ref());
+            let mut compared = 0;
+            for i in 0..n {
+                let kept: Vec<usize> = (0..n).filter(|&j| j != i).collect();
+                let others: Vec<usize> = kept.iter().map(|&j| targets[j]).collect();
+                let part = select_columns(z.as_ref(), &kept);
+                let refit = one_vs_rest(part.as_ref(), &others, 3, tau, None).unwrap();
+                let after = refit.scores(z.as_ref());
+                for c in 0..3 {
+                    let active = |scores: &Mat<f64>, j: usize| sign(targets[j], c) * scores[(c, j)] < 1.0;
+                    if kept.iter().all(|&j| active(&before, j) == active(&after, j)) {
+                        let error = (found[(c, i)] - after[(c, i)]).abs();
+                        assert!(error < 1e-7 * after[(c, i)].abs().max(1.0), "{dim} x {n}: {error:e}");
+                        compared += 1;
+                    }
+                }
+            }
+            assert!(compared > n, "{dim} x {n}: {compared} of {}", 3 * n);
+        }
+    }
+
+    #[test]
+    fn the_ways_agree() {
+        let (z, targets) = problem(25, 40);
+        let (tau, products) = (0.3, gram(z.as_ref()));
+        let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
+        let scores = svm.scores(z.as_ref());
+        let active: Vec<usize> = (0..40).filter(|&i| sign(targets[i], 0) * scores[(0, i)] < 1.0).collect();
+        let mut shifted = products.clone();
+        (0..40).for_each(|i| shifted[(i, i)] += tau);
+        let whole = Spd::new(shifted, STAGE).unwrap().inverse();
+        let systems = Systems { z: z.as_ref(), tau, products: Some(&products), whole: None };
+        let (expected, sums) = systems.over_active(&active).unwrap();
+        assert!(!active.is_empty() && active.len() < 40);
+        for (diagonal, other) in [systems.over_features(&active).unwrap(), without_inactive(&whole, &active).unwrap()] {
+            for p in 0..active.len() {
+                assert!((diagonal[p] - expected[p]).abs() < 1e-10 && (other[p] - sums[p]).abs() < 1e-10);
+            }
+        }
+    }
+}
