@@ -41,7 +41,7 @@ pub use views::ViewKind;
 
 use crate::params::{Domain, params};
 use crate::{Dataset, Error, Fit, Observer, Parts, Result};
-use candidates::{Choice, Shortlist, Space, WIDTHS};
+use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
 use fusion::Judge;
 use stored::{Form, Learned};
@@ -125,7 +125,8 @@ impl Auto {
             for width in WIDTHS {
                 let (gamma, mut store) = (width / median, Mat::new());
                 let kernel = space.kernel(gamma, &mut store);
-                shortlist.enter(candidates::of_kernel(&judge, kernel, blocks, groups, view.kind, gamma));
+                let setting = Setting::new(view.kind, gamma, kernel, &space);
+                shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
                 if progress.stops(watch) {
                     break 'views;
                 }

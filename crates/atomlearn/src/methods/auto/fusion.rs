@@ -5,21 +5,27 @@
 //! ```
 //!
 //! It is convex. Readings join greedily: first the one with the lowest loss alone, then each time the one of the shortlist that
-//! lowers the loss most, until there are enough or the gain is small.
+//! lowers the loss most, until there are enough or the gain is small. All trials of a round take their Newton steps side by side, and
+//! those that cannot win any more are given up: most after the first step.
 
 use crate::Result;
-use crate::linalg::{Spd, column, exp, vectorised};
-use faer::{Mat, MatRef};
+use crate::linalg::{Spd, column, dot, exp, vectorised};
+use faer::Mat;
 use rayon::prelude::*;
 
 /// Weight of the penalty.
 const L2: f64 = 1e-3;
+/// Added to the second derivatives, so that they can be inverted whatever the readings.
+const HESSIAN_FLOOR: f64 = 1e-10;
 /// The loss must fall by this share for another reading to join.
 const GAIN: f64 = 5e-3;
 /// Newton steps that fit one set of readings.
 const MAX_ITER: usize = 60;
 /// Weights are at their best when no derivative is larger, or no step gains more than a tenth of this.
 const FLAT: f64 = 1e-6;
+/// A fit is given up if not even this many times the fall that its quadratic model promises would do. At the minimum of a convex
+/// function that is nearly quadratic once would be right; a softmax is flatter further away, but not by so much.
+const MARGIN: f64 = 4.0;
 /// The weight from which a reading alone is fitted.
 const START: f64 = 3.0;
 /// Samples whose logits are in the cache together.
@@ -44,10 +50,86 @@ pub(super) struct Fitted {
 }
 
 /// Loss with its first and second derivatives by the weights.
+#[derive(Clone)]
 struct Derivatives {
     loss: f64,
     gradient: Vec<f64>,
     hessian: Mat<f64>,
+}
+
+/// A fit in progress: projected Newton, a step in all weights that are positive or want to be, halved until the loss falls.
+struct Trial<'a> {
+    scores: Vec<&'a Mat<f64>>,
+    weights: Vec<f64>,
+    now: Derivatives,
+    /// Where the next step goes; none at the minimum.
+    direction: Option<Vec<f64>>,
+    /// By how much the next step lowers the loss if it is quadratic.
+    promise: f64,
+    steps: usize,
+}
+
+impl<'a> Trial<'a> {
+    fn new(scores: Vec<&'a Mat<f64>>, weights: Vec<f64>, now: Derivatives) -> Result<Self> {
+        let mut trial = Trial { scores, weights, now, direction: None, promise: 0.0, steps: 0 };
+        trial.aim()?;
+        Ok(trial)
+    }
+
+    /// Newton's direction from here.
+    fn aim(&mut self) -> Result<()> {
+        let Derivatives { gradient, hessian, .. } = &self.now;
+        let free: Vec<usize> = (0..gradient.len()).filter(|&e| self.weights[e] > 0.0 || gradient[e] < 0.0).collect();
+        if self.steps == MAX_ITER || free.iter().all(|&e| gradient[e].abs() < FLAT) {
+            self.stop();
+            return Ok(());
+        }
+        let own = Mat::from_fn(free.len(), free.len(), |a, b| hessian[(free[a], free[b])]);
+        let downhill = Mat::from_fn(free.len(), 1, |a, _| -gradient[free[a]]);
+        let step = Spd::new(own, "fusion")?.solve(downhill.as_ref());
+        let mut direction = vec![0.0; gradient.len()];
+        free.iter().enumerate().for_each(|(a, &e)| direction[e] = step[(a, 0)]);
+        self.promise = -0.5 * dot(&direction, gradient);
+        self.direction = Some(direction);
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        (self.direction, self.promise) = (None, 0.0);
+    }
+
+    /// Whether its loss cannot come down to `limit`.
+    fn is_hopeless(&self, limit: f64) -> bool {
+        self.now.loss - MARGIN * self.promise > limit
+    }
+
+    fn step(&mut self, judge: &Judge) -> Result<()> {
+        let Some(direction) = self.direction.take() else { return Ok(()) };
+        let at = |length: f64| -> Vec<f64> {
+            self.weights.iter().zip(&direction).map(|(w, d)| (w + length * d).max(0.0)).collect()
+        };
+        let lengths = std::iter::successors(Some(1.0), |length| Some(length / 2.0)).take_while(|&l| l > 1e-4);
+        let mut tried = lengths.map(|length| {
+            let weights = at(length);
+            (judge.derivatives(&self.scores, &weights), weights)
+        });
+        let found = tried.find(|(new, _)| new.loss < self.now.loss);
+        let Some((new, weights)) = found else {
+            self.stop();
+            return Ok(());
+        };
+        let gain = self.now.loss - new.loss;
+        (self.now, self.weights, self.steps) = (new, weights, self.steps + 1);
+        if gain < 0.1 * FLAT {
+            self.stop();
+            return Ok(());
+        }
+        self.aim()
+    }
+
+    fn fitted(&self) -> Fitted {
+        Fitted { weights: self.weights.clone(), loss: self.now.loss }
+    }
 }
 
 impl Judge {
@@ -72,48 +154,26 @@ impl Judge {
         self.say.iter().any(|&say| say > 0.0)
     }
 
-    /// The best weight of a reading alone.
-    pub fn alone(&self, scores: &Mat<f64>) -> Result<Fitted> {
-        self.fit(&[scores], vec![START])
+    /// The best weight of a reading alone. If its loss is sure to be above `limit`, what is found may be any weight with a loss
+    /// above it.
+    pub fn alone(&self, scores: &Mat<f64>, limit: f64) -> Result<Fitted> {
+        Ok(self.fit(&[scores], vec![START], limit)?.fitted())
     }
 
-    /// Projected Newton: a step in all weights that are positive or want to be, halved until the loss falls.
-    fn fit(&self, scores: &[&Mat<f64>], start: Vec<f64>) -> Result<Fitted> {
-        let mut weights = start;
-        let mut now = self.derivatives(scores, &weights);
-        for _ in 0..MAX_ITER {
-            let free: Vec<usize> = (0..weights.len()).filter(|&e| weights[e] > 0.0 || now.gradient[e] < 0.0).collect();
-            if free.iter().all(|&e| now.gradient[e].abs() < FLAT) {
-                break;
-            }
-            let hessian = Mat::from_fn(free.len(), free.len(), |a, b| now.hessian[(free[a], free[b])]);
-            let downhill = Mat::from_fn(free.len(), 1, |a, _| -now.gradient[free[a]]);
-            let direction = Spd::new(hessian, "fusion")?.solve(downhill.as_ref());
-            let at = |length: f64| {
-                let mut trial = weights.clone();
-                free.iter().enumerate().for_each(|(a, &e)| trial[e] = (trial[e] + length * direction[(a, 0)]).max(0.0));
-                trial
-            };
-            let lengths = std::iter::successors(Some(1.0), |length| Some(length / 2.0)).take_while(|&l| l > 1e-4);
-            let mut tried = lengths.map(|length| {
-                let trial = at(length);
-                (self.derivatives(scores, &trial), trial)
-            });
-            let Some((new, trial)) = tried.find(|(new, _)| new.loss < now.loss) else { break };
-            let gain = now.loss - new.loss;
-            (now, weights) = (new, trial);
-            if gain < 0.1 * FLAT {
-                break;
-            }
+    fn fit<'a>(&self, scores: &[&'a Mat<f64>], start: Vec<f64>, limit: f64) -> Result<Trial<'a>> {
+        let now = self.derivatives(scores, &start);
+        let mut trial = Trial::new(scores.to_vec(), start, now)?;
+        while trial.direction.is_some() && !trial.is_hopeless(limit) {
+            trial.step(self)?;
         }
-        Ok(Fitted { weights, loss: now.loss })
+        Ok(trial)
     }
 
     /// Everything in one pass over the scores, samples side by side in vectors.
     fn derivatives(&self, scores: &[&Mat<f64>], weights: &[f64]) -> Derivatives {
         let n_readings = scores.len();
         let mut gradient: Vec<f64> = weights.iter().map(|w| L2 * w).collect();
-        let mut hessian = Mat::from_fn(n_readings, n_readings, |a, b| if a == b { L2 + 1e-10 } else { 0.0 });
+        let mut hessian = Mat::from_fn(n_readings, n_readings, |a, b| if a == b { L2 + HESSIAN_FLOOR } else { 0.0 });
         let mut loss = 0.5 * L2 * weights.iter().map(|w| w * w).sum::<f64>();
         let mut tile = Tile::new(self.n_classes, n_readings);
         vectorised(
@@ -135,10 +195,11 @@ impl Judge {
                     let mut pair = 0;
                     for a in 0..n_readings {
                         for b in 0..=a {
-                            let (mean, other, square) = (&tile.means[a], &tile.means[b], &tile.squares[pair]);
-                            for i in 0..len {
-                                hessian[(a, b)] += say[i] * (square[i] - mean[i] * other[i]);
+                            let (mean, other, square) = (&tile.means[a], &tile.means[b], &mut tile.squares[pair]);
+                            for i in 0..TILE {
+                                square[i] -= mean[i] * other[i];
                             }
+                            hessian[(a, b)] += dot(say, &square[..len]);
                             pair += 1;
                         }
                     }
@@ -152,23 +213,134 @@ impl Judge {
 
     /// Chooses among the scores of a shortlist, best alone first; returns their places, the weights and the loss.
     pub fn choose(&self, shortlist: &[&Mat<f64>], alone: &Fitted, most: usize) -> Result<(Vec<usize>, Fitted)> {
-        let (mut chosen, mut best) = (vec![0], alone.clone());
+        let mut chosen = vec![0];
+        let start = vec![shortlist[0]];
+        let now = self.derivatives(&start, &alone.weights);
+        let mut best =
+            Trial { scores: start, weights: alone.weights.clone(), now, direction: None, promise: 0.0, steps: 0 };
         while chosen.len() < most {
-            let start: Vec<f64> = best.weights.iter().copied().chain([0.0]).collect();
-            let trial = |i: usize| {
-                let scores: Vec<&Mat<f64>> = chosen.iter().chain([&i]).map(|&j| shortlist[j]).collect();
-                Ok((self.fit(&scores, start.clone())?, i))
-            };
             let others: Vec<usize> = (0..shortlist.len()).filter(|i| !chosen.contains(i)).collect();
-            let trials: Vec<(Fitted, usize)> = others.into_par_iter().map(trial).collect::<Result<_>>()?;
-            let Some((fitted, i)) = trials.into_iter().min_by(|a, b| a.0.loss.total_cmp(&b.0.loss)) else { break };
-            if fitted.loss > best.loss * (1.0 - GAIN) {
+            let Some((winner, i)) = self.best_addition(&best, shortlist, others)? else { break };
+            chosen.push(i);
+            best = winner;
+        }
+        Ok((chosen, best.fitted()))
+    }
+
+    /// The reading that lowers the loss most beside those of `so_far`, if one does by as much as it must.
+    fn best_addition<'a>(
+        &self,
+        so_far: &Trial<'a>,
+        shortlist: &[&'a Mat<f64>],
+        others: Vec<usize>,
+    ) -> Result<Option<(Trial<'a>, usize)>> {
+        let needed = so_far.now.loss * (1.0 - GAIN);
+        let held = Held::new(self, so_far);
+        let join = |i: usize| {
+            let scores = so_far.scores.iter().copied().chain([shortlist[i]]).collect();
+            let weights = so_far.weights.iter().copied().chain([0.0]).collect();
+            Ok((Trial::new(scores, weights, held.joined_by(shortlist[i]))?, i))
+        };
+        let mut trials: Vec<(Trial, usize)> = others.into_par_iter().map(join).collect::<Result<_>>()?;
+        loop {
+            // What one trial has reached already, another one must be able to come below.
+            let reached = trials.iter().map(|(trial, _)| trial.now.loss).fold(needed, f64::min);
+            trials.retain(|(trial, _)| !trial.is_hopeless(reached));
+            if trials.iter().all(|(trial, _)| trial.direction.is_none()) {
                 break;
             }
-            chosen.push(i);
-            best = fitted;
+            trials.par_iter_mut().try_for_each(|(trial, _)| trial.step(self))?;
         }
-        Ok((chosen, best))
+        let lowest = trials.into_iter().min_by(|a, b| a.0.now.loss.total_cmp(&b.0.now.loss));
+        Ok(lowest.filter(|(trial, _)| trial.now.loss <= needed))
+    }
+}
+
+/// The softmax of the readings chosen so far. Another reading starts with no weight, so that the first derivatives of all trials
+/// need no exponential.
+struct Held<'a> {
+    judge: &'a Judge,
+    so_far: &'a Trial<'a>,
+    /// Samples x classes.
+    probabilities: Mat<f64>,
+    /// Mean of every reading so far under the softmax, for every sample.
+    means: Vec<Vec<f64>>,
+}
+
+impl<'a> Held<'a> {
+    fn new(judge: &'a Judge, so_far: &'a Trial<'_>) -> Self {
+        let (n, n_readings) = (judge.targets.len(), so_far.scores.len());
+        let mut probabilities = Mat::zeros(n, judge.n_classes);
+        let mut means = vec![vec![0.0; n]; n_readings];
+        let mut tile = Tile::new(judge.n_classes, n_readings);
+        vectorised(
+            #[inline(always)]
+            || {
+                for start in (0..n).step_by(TILE) {
+                    let len = TILE.min(n - start);
+                    tile.softmax(&so_far.scores, &so_far.weights, start, len);
+                    tile.moments(&so_far.scores, start, len);
+                    for (c, exponentials) in tile.exponentials.iter().enumerate() {
+                        let p = &mut probabilities.col_as_slice_mut(c)[start..start + len];
+                        for i in 0..len {
+                            p[i] = exponentials[i] / tile.sums[i];
+                        }
+                    }
+                    for (mean, of_tile) in means.iter_mut().zip(&tile.means) {
+                        mean[start..start + len].copy_from_slice(&of_tile[..len]);
+                    }
+                }
+            },
+        );
+        Held { judge, so_far, probabilities, means }
+    }
+
+    /// Derivatives at no weight for one more reading.
+    fn joined_by(&self, new: &Mat<f64>) -> Derivatives {
+        let (n, n_readings, say) = (self.judge.targets.len(), self.means.len(), &self.judge.say);
+        // Means of the new reading and of its products with all readings, itself last.
+        let mut mean = vec![0.0; n];
+        let mut products = vec![vec![0.0; n]; n_readings + 1];
+        vectorised(
+            #[inline(always)]
+            || {
+                for c in 0..self.judge.n_classes {
+                    let (p, f) = (self.probabilities.col_as_slice(c), new.col_as_slice(c));
+                    for start in (0..n).step_by(TILE) {
+                        let part = start..n.min(start + TILE);
+                        let (p, f, mut weighted) = (&p[part.clone()], &f[part.clone()], [0.0; TILE]);
+                        for ((w, m), (p, f)) in weighted.iter_mut().zip(&mut mean[part.clone()]).zip(p.iter().zip(f)) {
+                            *w = p * f;
+                            *m += *w;
+                        }
+                        for (product, other) in products.iter_mut().zip(self.so_far.scores.iter().copied().chain([new]))
+                        {
+                            let other = &other.col_as_slice(c)[part.clone()];
+                            for ((sum, w), f) in product[part.clone()].iter_mut().zip(&weighted).zip(other) {
+                                *sum += w * f;
+                            }
+                        }
+                    }
+                }
+            },
+        );
+        let own = |i: usize| new[(i, self.judge.targets[i])];
+        let slope: f64 = (0..n).map(|i| say[i] * (mean[i] - own(i))).sum();
+        let curve = |e: usize| {
+            let other = self.means.get(e).unwrap_or(&mean);
+            let covariance = |i: usize| say[i] * (products[e][i] - mean[i] * other[i]);
+            (0..n).map(covariance).sum::<f64>() + if e == n_readings { L2 + HESSIAN_FLOOR } else { 0.0 }
+        };
+        let Derivatives { loss, gradient, hessian } = &self.so_far.now;
+        let last: Vec<f64> = (0..=n_readings).map(curve).collect();
+        Derivatives {
+            loss: *loss,
+            gradient: gradient.iter().copied().chain([slope]).collect(),
+            hessian: Mat::from_fn(n_readings + 1, n_readings + 1, |a, b| match a.max(b) {
+                latest if latest == n_readings => last[a.min(b)],
+                _ => hessian[(a, b)],
+            }),
+        }
     }
 }
 
@@ -247,9 +419,15 @@ impl Tile {
 /// Centres scores (classes x samples) over classes, divides them by `scale` and clips them; what is not a number says nothing.
 pub(super) fn normalise(scores: &mut Mat<f64>, scale: f64) {
     centre(scores);
-    for column in scores.as_mut().col_iter_mut() {
-        column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-CLIP, CLIP) });
-    }
+    divide(scores, scale);
+}
+
+/// The same with the scale of the scores themselves, which is returned.
+pub(super) fn normalise_by_own_scale(scores: &mut Mat<f64>) -> f64 {
+    centre(scores);
+    let scale = scale_of_centred(scores);
+    divide(scores, scale);
+    scale
 }
 
 fn centre(scores: &mut Mat<f64>) {
@@ -260,11 +438,17 @@ fn centre(scores: &mut Mat<f64>) {
     }
 }
 
-/// The scale of scores: root of the median, over samples, of the mean square of their centred scores.
-pub(super) fn scale(scores: MatRef<'_, f64>) -> f64 {
-    let mut centred = scores.to_owned();
-    centre(&mut centred);
-    let squares = centred.col_iter().map(|column| column.squared_norm_l2() / column.nrows() as f64);
+fn divide(scores: &mut Mat<f64>, scale: f64) {
+    for i in 0..scores.ncols() {
+        let column = scores.col_as_slice_mut(i);
+        column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-CLIP, CLIP) });
+    }
+}
+
+/// Root of the median, over samples, of the mean square of their centred scores.
+fn scale_of_centred(scores: &Mat<f64>) -> f64 {
+    let square = |i: usize| dot(scores.col_as_slice(i), scores.col_as_slice(i)) / scores.nrows() as f64;
+    let squares = (0..scores.ncols()).map(square);
     let scale = median(squares.filter(|v| !v.is_nan()).collect()).sqrt();
     // Scores that are all alike have no scale of their own.
     if scale > 0.0 && scale.is_finite() { scale } else { 1.0 }
@@ -345,11 +529,11 @@ mod tests {
     fn fitted_weights_are_optimal_and_never_negative() {
         let (good, fair, bad) = (scores(1.5, 1), scores(0.8, 2), scores(-1.0, 3));
         let all = [&good, &fair, &bad];
-        let fitted = judge().fit(&all, vec![1.0; 3]).unwrap();
+        let fitted = judge().fit(&all, vec![1.0; 3], f64::INFINITY).unwrap().fitted();
         let at = judge().derivatives(&all, &fitted.weights);
         assert!(fitted.weights[0] > 0.0 && fitted.weights[1] > 0.0 && fitted.weights[2] == 0.0, "{fitted:?}");
         assert!(at.gradient[0].abs() < 1e-4 && at.gradient[1].abs() < 1e-4 && at.gradient[2] > 0.0);
-        let again = judge().fit(&all, vec![0.0, 5.0, 2.0]).unwrap();
+        let again = judge().fit(&all, vec![0.0, 5.0, 2.0], f64::INFINITY).unwrap().fitted();
         assert!((again.loss - fitted.loss).abs() < 1e-6);
     }
 
@@ -357,7 +541,7 @@ mod tests {
     fn the_greedy_choice_takes_what_helps_and_leaves_the_rest() {
         let (good, fair, copy, bad) = (scores(1.5, 1), scores(1.2, 2), scores(1.5, 1), scores(-1.0, 3));
         let judge = judge();
-        let alone = judge.alone(&good).unwrap();
+        let alone = judge.alone(&good, f64::INFINITY).unwrap();
         let (chosen, fitted) = judge.choose(&[&good, &fair, &copy, &bad], &alone, 6).unwrap();
         assert_eq!(chosen, [0, 1]);
         assert!(fitted.loss < alone.loss && fitted.weights.len() == 2);
@@ -365,13 +549,53 @@ mod tests {
     }
 
     #[test]
+    fn derivatives_of_a_reading_that_joins_need_no_softmax_of_their_own() {
+        let (a, b, new) = (scores(1.0, 1), scores(0.5, 2), scores(0.7, 3));
+        let judge = judge();
+        let so_far = judge.fit(&[&a, &b], vec![1.0; 2], f64::INFINITY).unwrap();
+        let found = Held::new(&judge, &so_far).joined_by(&new);
+        let expected = judge.derivatives(&[&a, &b, &new], &[so_far.weights[0], so_far.weights[1], 0.0]);
+        assert!((found.loss - expected.loss).abs() < 1e-14);
+        for e in 0..3 {
+            assert!((found.gradient[e] - expected.gradient[e]).abs() < 1e-14);
+            assert!((0..3).all(|o| (found.hessian[(e, o)] - expected.hessian[(e, o)]).abs() < 1e-13));
+        }
+    }
+
+    /// Giving trials up early must not change who wins: against fits of all of them to the end.
+    #[test]
+    fn the_winner_is_that_of_all_trials_fitted_to_the_end() {
+        let judge = judge();
+        for seed in 0..20 {
+            let strengths = [1.5, 0.2, 0.9, 1.4, 0.0, 1.2, 0.6, 1.45];
+            let all: Vec<Mat<f64>> =
+                strengths.iter().enumerate().map(|(e, &s)| scores(s, 100 * seed + e as u64)).collect();
+            let shortlist: Vec<&Mat<f64>> = all.iter().collect();
+            let first = judge.fit(&shortlist[..1], vec![START], f64::INFINITY).unwrap();
+            let found = judge.best_addition(&first, &shortlist, (1..8).collect()).unwrap().map(|(_, i)| i);
+            let loss = |i: usize| judge.fit(&[&all[0], &all[i]], vec![1.0; 2], f64::INFINITY).unwrap().now.loss;
+            let best = (1..8).min_by(|&a, &b| loss(a).total_cmp(&loss(b))).unwrap();
+            assert_eq!(found, (loss(best) <= first.now.loss * (1.0 - GAIN)).then_some(best));
+        }
+    }
+
+    #[test]
+    fn a_reading_whose_loss_is_above_the_limit_is_not_fitted_to_the_end() {
+        let (judge, poor) = (judge(), scores(0.1, 4));
+        let whole = judge.alone(&poor, f64::INFINITY).unwrap();
+        let given_up = judge.alone(&poor, 0.1).unwrap();
+        assert!(whole.loss > 0.1 && given_up.loss >= whole.loss);
+        assert_eq!(judge.alone(&poor, whole.loss + 1e-3).unwrap().loss, whole.loss);
+    }
+
+    #[test]
     fn samples_without_a_say_do_not_count() {
         let targets = vec![0, 0, 1, 2, 2];
         let judge = Judge::new(targets.clone(), vec![true, true, false, true, true], 3);
         let mut f = Mat::from_fn(5, 3, |i, c| if targets[i] == c { 1.0 } else { 0.0 });
-        let before = judge.alone(&f).unwrap();
+        let before = judge.alone(&f, f64::INFINITY).unwrap();
         (0..3).for_each(|c| f[(2, c)] = -20.0 * c as f64);
-        let after = judge.alone(&f).unwrap();
+        let after = judge.alone(&f, f64::INFINITY).unwrap();
         assert_eq!((before.weights, before.loss), (after.weights, after.loss));
     }
 
@@ -379,7 +603,7 @@ mod tests {
     fn medians_and_scales() {
         assert_eq!((median(vec![]), median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0, 2.0, 9.0])), (0.0, 2.0, 3.0));
         let mut f = faer::mat![[1.0, 2.0, f64::NAN], [-1.0, -2.0, 0.0]];
-        assert!((scale(f.as_ref()) - 2.5f64.sqrt()).abs() < 1e-15);
+        assert!((normalise_by_own_scale(&mut f.clone()) - 2.5f64.sqrt()).abs() < 1e-15);
         normalise(&mut f, 0.05);
         assert_eq!((f[(0, 0)], f[(0, 1)], f[(1, 1)], f[(1, 2)]), (20.0, 30.0, -30.0, 0.0));
     }

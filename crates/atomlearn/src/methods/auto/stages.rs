@@ -8,10 +8,11 @@ use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
 use crate::linalg::{Spd, mul};
 use crate::loo::{PrimalCoder, Reading, Sums, residual_scores};
-use crate::score::ClassResiduals;
+use crate::score::{ClassResiduals, RidgeResiduals};
 use crate::svm::Svm;
 use crate::{Blocks, Error, Result};
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Everything that is read from samples in one view.
@@ -48,6 +49,8 @@ enum Rule {
     Linear(Svm),
     /// `A` and the kernel blocks of the classes.
     Residual(Mat<f64>, ClassResiduals),
+    /// The same for the linear kernel, on features.
+    FeatureResidual(RidgeResiduals),
     PrimalResidual(PrimalCoder),
 }
 
@@ -71,16 +74,19 @@ fn dual_stage<'a>(
     blocks: &Blocks,
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
 ) -> Result<Stage> {
-    let mut readings = Vec::new();
-    for (place, choice) in chosen {
+    let prepared = |(place, choice): (usize, &Choice)| {
+        let (m, n) = space.samples.shape();
+        if choice.gamma == 0.0 && choice.reading == Reading::Residual && m < n {
+            // Codes of fewer features than samples are a smaller map.
+            let residuals = RidgeResiduals::new(space.samples.as_ref(), blocks, choice.kappa, "auto")?;
+            return Ok(Prepared::new(place, choice, Input::Features, Rule::FeatureResidual(residuals)));
+        }
         let mut store = Mat::new();
         let kernel = space.kernel(choice.gamma, &mut store);
-        let mut shifted = kernel.to_owned();
-        (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += choice.kappa);
-        let factor = Spd::new(shifted, "auto")?;
+        let factor = Spd::shifted(kernel, choice.kappa, "auto")?;
         let input = if choice.gamma > 0.0 { Input::Gaussian(choice.gamma) } else { Input::Products };
         let (input, rule) = if choice.reading == Reading::Residual {
-            (input, Rule::Residual(factor.inverse(), ClassResiduals::from_gram(kernel, blocks)))
+            (input, Rule::Residual(factor.into_inverse(), ClassResiduals::from_gram(kernel, blocks)))
         } else {
             let sums = Sums::of_classes(&factor, blocks, choice.kappa);
             let basis = sums.sums.transpose();
@@ -89,8 +95,9 @@ fn dual_stage<'a>(
             let (input, basis) = if choice.gamma > 0.0 { (input, basis) } else { (Input::Features, folded.as_ref()) };
             (input, Rule::Linear(rule(&sums, choice.reading, basis)?))
         };
-        readings.push(Prepared::new(place, choice, input, rule));
-    }
+        Ok(Prepared::new(place, choice, input, rule))
+    };
+    let readings: Vec<Prepared> = chosen.collect::<Vec<_>>().into_par_iter().map(prepared).collect::<Result<_>>()?;
     let needed = readings.iter().any(|reading| matches!(reading.input, Input::Products | Input::Gaussian(_)));
     Ok(Stage { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), readings })
 }
@@ -150,6 +157,7 @@ impl Stage {
             let (rows, columns) = match &reading.rule {
                 Rule::Linear(rule) => rule.weights.shape(),
                 Rule::Residual(inverse, residuals) => (inverse.nrows(), residuals.blocks().len()),
+                Rule::FeatureResidual(residuals) => (residuals.map().ncols(), residuals.blocks().len()),
                 Rule::PrimalResidual(coder) => coder.moments().sums.shape(),
             };
             (rows, columns) == (n_in, n_classes)
@@ -180,6 +188,7 @@ impl Stage {
                     let codes = mul(inverse.as_ref(), values);
                     residual_scores(&residuals.of_products(energy, codes.as_ref(), values))
                 }
+                Rule::FeatureResidual(residuals) => residual_scores(&residuals.of(values)),
                 // Moments that hold no class scatters are refused when the model is put together.
                 Rule::PrimalResidual(coder) => match coder.residual_scores(values) {
                     Ok(scores) => scores,
@@ -211,6 +220,10 @@ impl Stage {
             Rule::Residual(inverse, residuals) => {
                 let energy = if matches!(reading.input, Input::Products) { graph.energy(x) } else { graph.scalar(1.0) };
                 export_residual(graph, &values, &energy, inverse.as_ref(), residuals)
+            }
+            Rule::FeatureResidual(residuals) => {
+                let found = residuals.export(graph, &values);
+                export_scores(graph, &found.squared, &found.code_energy)
             }
             Rule::PrimalResidual(coder) => export_primal_residual(graph, &values, coder),
         };
