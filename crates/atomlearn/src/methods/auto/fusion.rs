@@ -8,10 +8,17 @@
 //! lowers the loss most, until there are enough or the gain is small. All trials of a round take their Newton steps side by side, and
 //! those that cannot win any more are given up: most after the first step.
 
+mod held;
+mod tile;
+mod trial;
+
 use crate::Result;
-use crate::linalg::{Spd, column, dot, exp, vectorised};
+use crate::linalg::{dot, vectorised};
 use faer::Mat;
+use held::Held;
 use rayon::prelude::*;
+use tile::{TILE, Tile};
+use trial::Trial;
 
 /// Weight of the penalty.
 const L2: f64 = 1e-3;
@@ -19,17 +26,8 @@ const L2: f64 = 1e-3;
 const HESSIAN_FLOOR: f64 = 1e-10;
 /// The loss must fall by this share for another reading to join.
 const GAIN: f64 = 5e-3;
-/// Newton steps that fit one set of readings.
-const MAX_ITER: usize = 60;
-/// Weights are at their best when no derivative is larger, or no step gains more than a tenth of this.
-const FLAT: f64 = 1e-6;
-/// A fit is given up if not even this many times the fall that its quadratic model promises would do. At the minimum of a convex
-/// function that is nearly quadratic once would be right; a softmax is flatter further away, but not by so much.
-const MARGIN: f64 = 4.0;
 /// The weight from which a reading alone is fitted.
 const START: f64 = 3.0;
-/// Samples whose logits are in the cache together.
-const TILE: usize = 64;
 /// Normalised scores stay within this.
 pub(super) const CLIP: f64 = 30.0;
 
@@ -55,81 +53,6 @@ struct Derivatives {
     loss: f64,
     gradient: Vec<f64>,
     hessian: Mat<f64>,
-}
-
-/// A fit in progress: projected Newton, a step in all weights that are positive or want to be, halved until the loss falls.
-struct Trial<'a> {
-    scores: Vec<&'a Mat<f64>>,
-    weights: Vec<f64>,
-    now: Derivatives,
-    /// Where the next step goes; none at the minimum.
-    direction: Option<Vec<f64>>,
-    /// By how much the next step lowers the loss if it is quadratic.
-    promise: f64,
-    steps: usize,
-}
-
-impl<'a> Trial<'a> {
-    fn new(scores: Vec<&'a Mat<f64>>, weights: Vec<f64>, now: Derivatives) -> Result<Self> {
-        let mut trial = Trial { scores, weights, now, direction: None, promise: 0.0, steps: 0 };
-        trial.aim()?;
-        Ok(trial)
-    }
-
-    /// Newton's direction from here.
-    fn aim(&mut self) -> Result<()> {
-        let Derivatives { gradient, hessian, .. } = &self.now;
-        let free: Vec<usize> = (0..gradient.len()).filter(|&e| self.weights[e] > 0.0 || gradient[e] < 0.0).collect();
-        if self.steps == MAX_ITER || free.iter().all(|&e| gradient[e].abs() < FLAT) {
-            self.stop();
-            return Ok(());
-        }
-        let own = Mat::from_fn(free.len(), free.len(), |a, b| hessian[(free[a], free[b])]);
-        let downhill = Mat::from_fn(free.len(), 1, |a, _| -gradient[free[a]]);
-        let step = Spd::new(own, "fusion")?.solve(downhill.as_ref());
-        let mut direction = vec![0.0; gradient.len()];
-        free.iter().enumerate().for_each(|(a, &e)| direction[e] = step[(a, 0)]);
-        self.promise = -0.5 * dot(&direction, gradient);
-        self.direction = Some(direction);
-        Ok(())
-    }
-
-    fn stop(&mut self) {
-        (self.direction, self.promise) = (None, 0.0);
-    }
-
-    /// Whether its loss cannot come down to `limit`.
-    fn is_hopeless(&self, limit: f64) -> bool {
-        self.now.loss - MARGIN * self.promise > limit
-    }
-
-    fn step(&mut self, judge: &Judge) -> Result<()> {
-        let Some(direction) = self.direction.take() else { return Ok(()) };
-        let at = |length: f64| -> Vec<f64> {
-            self.weights.iter().zip(&direction).map(|(w, d)| (w + length * d).max(0.0)).collect()
-        };
-        let lengths = std::iter::successors(Some(1.0), |length| Some(length / 2.0)).take_while(|&l| l > 1e-4);
-        let mut tried = lengths.map(|length| {
-            let weights = at(length);
-            (judge.derivatives(&self.scores, &weights), weights)
-        });
-        let found = tried.find(|(new, _)| new.loss < self.now.loss);
-        let Some((new, weights)) = found else {
-            self.stop();
-            return Ok(());
-        };
-        let gain = self.now.loss - new.loss;
-        (self.now, self.weights, self.steps) = (new, weights, self.steps + 1);
-        if gain < 0.1 * FLAT {
-            self.stop();
-            return Ok(());
-        }
-        self.aim()
-    }
-
-    fn fitted(&self) -> Fitted {
-        Fitted { weights: self.weights.clone(), loss: self.now.loss }
-    }
 }
 
 impl Judge {
@@ -216,8 +139,7 @@ impl Judge {
         let mut chosen = vec![0];
         let start = vec![shortlist[0]];
         let now = self.derivatives(&start, &alone.weights);
-        let mut best =
-            Trial { scores: start, weights: alone.weights.clone(), now, direction: None, promise: 0.0, steps: 0 };
+        let mut best = Trial::finished(start, alone.weights.clone(), now);
         while chosen.len() < most {
             let others: Vec<usize> = (0..shortlist.len()).filter(|i| !chosen.contains(i)).collect();
             let Some((winner, i)) = self.best_addition(&best, shortlist, others)? else { break };
@@ -253,166 +175,6 @@ impl Judge {
         }
         let lowest = trials.into_iter().min_by(|a, b| a.0.now.loss.total_cmp(&b.0.now.loss));
         Ok(lowest.filter(|(trial, _)| trial.now.loss <= needed))
-    }
-}
-
-/// The softmax of the readings chosen so far. Another reading starts with no weight, so that the first derivatives of all trials
-/// need no exponential.
-struct Held<'a> {
-    judge: &'a Judge,
-    so_far: &'a Trial<'a>,
-    /// Samples x classes.
-    probabilities: Mat<f64>,
-    /// Mean of every reading so far under the softmax, for every sample.
-    means: Vec<Vec<f64>>,
-}
-
-impl<'a> Held<'a> {
-    fn new(judge: &'a Judge, so_far: &'a Trial<'_>) -> Self {
-        let (n, n_readings) = (judge.targets.len(), so_far.scores.len());
-        let mut probabilities = Mat::zeros(n, judge.n_classes);
-        let mut means = vec![vec![0.0; n]; n_readings];
-        let mut tile = Tile::new(judge.n_classes, n_readings);
-        vectorised(
-            #[inline(always)]
-            || {
-                for start in (0..n).step_by(TILE) {
-                    let len = TILE.min(n - start);
-                    tile.softmax(&so_far.scores, &so_far.weights, start, len);
-                    tile.moments(&so_far.scores, start, len);
-                    for (c, exponentials) in tile.exponentials.iter().enumerate() {
-                        let p = &mut probabilities.col_as_slice_mut(c)[start..start + len];
-                        for i in 0..len {
-                            p[i] = exponentials[i] / tile.sums[i];
-                        }
-                    }
-                    for (mean, of_tile) in means.iter_mut().zip(&tile.means) {
-                        mean[start..start + len].copy_from_slice(&of_tile[..len]);
-                    }
-                }
-            },
-        );
-        Held { judge, so_far, probabilities, means }
-    }
-
-    /// Derivatives at no weight for one more reading.
-    fn joined_by(&self, new: &Mat<f64>) -> Derivatives {
-        let (n, n_readings, say) = (self.judge.targets.len(), self.means.len(), &self.judge.say);
-        // Means of the new reading and of its products with all readings, itself last.
-        let mut mean = vec![0.0; n];
-        let mut products = vec![vec![0.0; n]; n_readings + 1];
-        vectorised(
-            #[inline(always)]
-            || {
-                for c in 0..self.judge.n_classes {
-                    let (p, f) = (self.probabilities.col_as_slice(c), new.col_as_slice(c));
-                    for start in (0..n).step_by(TILE) {
-                        let part = start..n.min(start + TILE);
-                        let (p, f, mut weighted) = (&p[part.clone()], &f[part.clone()], [0.0; TILE]);
-                        for ((w, m), (p, f)) in weighted.iter_mut().zip(&mut mean[part.clone()]).zip(p.iter().zip(f)) {
-                            *w = p * f;
-                            *m += *w;
-                        }
-                        for (product, other) in products.iter_mut().zip(self.so_far.scores.iter().copied().chain([new]))
-                        {
-                            let other = &other.col_as_slice(c)[part.clone()];
-                            for ((sum, w), f) in product[part.clone()].iter_mut().zip(&weighted).zip(other) {
-                                *sum += w * f;
-                            }
-                        }
-                    }
-                }
-            },
-        );
-        let own = |i: usize| new[(i, self.judge.targets[i])];
-        let slope: f64 = (0..n).map(|i| say[i] * (mean[i] - own(i))).sum();
-        let curve = |e: usize| {
-            let other = self.means.get(e).unwrap_or(&mean);
-            let covariance = |i: usize| say[i] * (products[e][i] - mean[i] * other[i]);
-            (0..n).map(covariance).sum::<f64>() + if e == n_readings { L2 + HESSIAN_FLOOR } else { 0.0 }
-        };
-        let Derivatives { loss, gradient, hessian } = &self.so_far.now;
-        let last: Vec<f64> = (0..=n_readings).map(curve).collect();
-        Derivatives {
-            loss: *loss,
-            gradient: gradient.iter().copied().chain([slope]).collect(),
-            hessian: Mat::from_fn(n_readings + 1, n_readings + 1, |a, b| match a.max(b) {
-                latest if latest == n_readings => last[a.min(b)],
-                _ => hessian[(a, b)],
-            }),
-        }
-    }
-}
-
-/// Softmax of some samples, side by side.
-struct Tile {
-    /// Classes x samples: first logits, then exponentials, not yet divided by their sums.
-    exponentials: Vec<[f64; TILE]>,
-    tops: [f64; TILE],
-    sums: [f64; TILE],
-    /// Mean of each reading under the softmax.
-    means: Vec<[f64; TILE]>,
-    /// Means of products of two readings, pairs `(a, b <= a)` in order.
-    squares: Vec<[f64; TILE]>,
-}
-
-impl Tile {
-    fn new(n_classes: usize, n_readings: usize) -> Self {
-        let zeros = |count: usize| vec![[0.0; TILE]; count];
-        Tile {
-            exponentials: zeros(n_classes),
-            tops: [0.0; TILE],
-            sums: [0.0; TILE],
-            means: zeros(n_readings),
-            squares: zeros(n_readings * (n_readings + 1) / 2),
-        }
-    }
-
-    #[inline(always)]
-    fn softmax(&mut self, scores: &[&Mat<f64>], weights: &[f64], start: usize, len: usize) {
-        (self.tops, self.sums) = ([f64::NEG_INFINITY; TILE], [0.0; TILE]);
-        for (c, logits) in self.exponentials.iter_mut().enumerate() {
-            *logits = [0.0; TILE];
-            for (f, &weight) in scores.iter().zip(weights) {
-                let f = &column(f.as_ref(), c)[start..start + len];
-                for i in 0..len {
-                    logits[i] += weight * f[i];
-                }
-            }
-            for (top, &logit) in self.tops.iter_mut().zip(&*logits) {
-                *top = top.max(logit);
-            }
-        }
-        for logits in &mut self.exponentials {
-            for ((logit, top), sum) in logits.iter_mut().zip(&self.tops).zip(&mut self.sums) {
-                *logit = exp(*logit - top);
-                *sum += *logit;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn moments(&mut self, scores: &[&Mat<f64>], start: usize, len: usize) {
-        self.means.iter_mut().chain(&mut self.squares).for_each(|sum| *sum = [0.0; TILE]);
-        let shares = self.sums.map(|sum| 1.0 / sum);
-        for (c, exponentials) in self.exponentials.iter().enumerate() {
-            let mut pair = 0;
-            for (a, f) in scores.iter().enumerate() {
-                let f = &column(f.as_ref(), c)[start..start + len];
-                let mut weighted = [0.0; TILE];
-                for i in 0..len {
-                    weighted[i] = exponentials[i] * shares[i] * f[i];
-                    self.means[a][i] += weighted[i];
-                }
-                for other in &scores[..=a] {
-                    let (other, square) = (&column(other.as_ref(), c)[start..start + len], &mut self.squares[pair]);
-                    for i in 0..len {
-                        square[i] += weighted[i] * other[i];
-                    }
-                    pair += 1;
-                }
-            }
-        }
     }
 }
 
