@@ -80,6 +80,15 @@ def scenes() -> np.ndarray:
     return np.ascontiguousarray(content["X"].T, dtype=float) * float(content["scale"].squeeze())
 
 
+@cache
+def scene_problem() -> Problem:
+    """Scenes with 100 training samples per class, in unit length."""
+    X, y = scenes(), np.unique(stored(SCENES)["y"].ravel(), return_inverse=True)[1]
+    train, test = split(y, 100)
+    raw, other = X[train], X[test]
+    return Problem("Scene15", raw, other, unit(raw), y[train], unit(other), y[test], 300, (10, 30))
+
+
 def blobs(n: int, m: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """`n` samples in unit length, each class around a subspace of its own plus noise, sorted by class."""
     rng = np.random.default_rng(seed)

@@ -22,6 +22,7 @@ ROWS = {
     "pca": ("pca", "rows"),
     "graph": ("graph", "rows"),
     "predict": ("predict", "rows"),
+    "auto": ("auto", "rows"),
 }
 TASKS = [*ROWS, "growth"]
 

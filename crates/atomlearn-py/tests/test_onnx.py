@@ -61,6 +61,42 @@ def test_every_closed_form_agrees_with_predict(key, digits, tmp_path):
     assert json.loads(metadata["classes"]) == [str(c) for c in estimator.classes_]
 
 
+def kernels(estimator):
+    """Which kinds of kernel an `auto` model has chosen: a row per reading, with its gamma in the third place."""
+    return {"linear" if gamma == 0 else "gaussian" for gamma in estimator.model_.parts()["chosen"][:, 2]}
+
+
+def blobs(n, n_features, n_classes, spread):
+    """Classes around means that lie far from zero, so that lengths and features differ."""
+    rng = np.random.default_rng(4)
+    y = np.arange(n) % n_classes
+    scales = 10.0 ** rng.uniform(-2, 2, n_features)
+    means = 3 + rng.normal(size=(n_classes, n_features))
+    return scales * (means[y] + spread * rng.normal(size=(n, n_features))), y
+
+
+@pytest.mark.parametrize("views", ["both", "unit", "standard", "given"])
+def test_views_of_auto(views, digits, tmp_path):
+    """All readings of a few hundred samples; of few features, where linear kernels win, and of pixels, where others do."""
+    x, y, new, _ = digits
+    estimator = atomlearn.AutoClassifier(views=views).fit(x, y)
+    agree(estimator, new, tmp_path / "pixels.onnx")
+    few, labels = blobs(300, 6, 3, 1.0)
+    other = atomlearn.AutoClassifier(views=views).fit(few[:150], labels[:150])
+    agree(other, few[150:], tmp_path / "few.onnx")
+    assert "gaussian" in kernels(estimator) | kernels(other)
+    single = atomlearn.AutoClassifier(views=views, max_readings=1).fit(few[:150], labels[:150])
+    agree(single, few[150:], tmp_path / "single.onnx")
+
+
+def test_auto_of_many_samples(tmp_path):
+    """Above 4000 samples codes are over features, Gaussian kernels by landmarks."""
+    x, y = blobs(12_000, 5, 3, 1.5)
+    estimator = atomlearn.AutoClassifier(views="standard").fit(x, y)
+    assert "samples" not in estimator.model_.parts()
+    agree(estimator, x[:200], tmp_path / "many.onnx")
+
+
 @pytest.mark.parametrize("rule", ["residual", "svm", "fused"])
 def test_the_three_rules_of_lcdl_sv(rule, digits, tmp_path):
     x, y, new, _ = digits

@@ -174,7 +174,8 @@ pub struct ExportedResiduals {
     pub codes: Value,
     /// `|x - D_c z_c|^2`, samples x classes.
     pub squared: Value,
-    code_energy: Value,
+    /// `|z_c|^2`, samples x classes.
+    pub code_energy: Value,
 }
 
 impl RidgeResiduals {

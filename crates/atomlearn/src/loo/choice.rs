@@ -48,9 +48,8 @@ impl Jury {
         let found = best_class(scores.as_ref());
         let heard = || (0..found.len()).filter(|&i| self.judge.hears(i));
         let right = heard().filter(|&i| found[i] == self.targets[i]).count();
-        let scale = fusion::scale(scores.as_ref());
-        fusion::normalise(&mut scores, scale);
-        let loss = self.judge.alone(&scores.transpose().to_owned())?.loss;
+        fusion::normalise_by_own_scale(&mut scores);
+        let loss = self.judge.alone(&scores.transpose().to_owned(), f64::INFINITY)?.loss;
         Ok(Verdict { loss, accuracy: right as f64 / heard().count().max(1) as f64 })
     }
 }

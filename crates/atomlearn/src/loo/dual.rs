@@ -1,10 +1,13 @@
 //! The coder over training samples: matrices of the size of their number.
 
 use super::{Reading, STAGE, Sums, residual_scores};
-use crate::linalg::{Spd, axpy, column, dot, mul, vectorised};
+use crate::linalg::{Spd, axpy, column, column_major, dot, gram, mul, mul_into, vectorised};
 use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
+
+/// With less than this left of `1 - h`, too many digits are lost to take `A` from the features.
+const LEAST_REST: f64 = 1e-6;
 
 /// Everything that follows from `A = (K + kappa I)^-1`; see the module.
 pub struct Coder<'a> {
@@ -17,9 +20,40 @@ pub struct Coder<'a> {
 impl<'a> Coder<'a> {
     /// For a kernel matrix of samples grouped by class.
     pub fn new(gram: MatRef<'a, f64>, blocks: &'a Blocks, kappa: f64) -> Result<Self> {
-        let mut shifted = gram.to_owned();
-        (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += kappa);
-        let inverse = Spd::new(shifted, STAGE)?.inverse();
+        let inverse = Spd::shifted(gram, kappa, STAGE)?.into_inverse();
+        Ok(Self::from_inverse(gram, blocks, kappa, inverse))
+    }
+
+    /// The same for the linear kernel `gram` of samples `x` with the scatter matrix `scatter = X X^T`. Where features are
+    /// fewer than samples it takes less time: `A = (I - R^T R) / kappa` with `R^T R = X^T (X X^T + kappa I)^-1 X`.
+    pub fn of_features(
+        gram: MatRef<'a, f64>,
+        x: MatRef<'_, f64>,
+        scatter: MatRef<'_, f64>,
+        blocks: &'a Blocks,
+        kappa: f64,
+    ) -> Result<Self> {
+        let hat = hat(x, scatter, kappa)?;
+        if (0..hat.nrows()).any(|i| 1.0 - hat[(i, i)] < LEAST_REST) {
+            return Self::new(gram, blocks, kappa);
+        }
+        let mut inverse = hat;
+        vectorised(
+            #[inline(always)]
+            || {
+                for i in 0..inverse.ncols() {
+                    let column = inverse.col_as_slice_mut(i);
+                    column[i] -= 1.0;
+                    for v in column {
+                        *v *= -1.0 / kappa;
+                    }
+                }
+            },
+        );
+        Ok(Self::from_inverse(gram, blocks, kappa, inverse))
+    }
+
+    fn from_inverse(gram: MatRef<'a, f64>, blocks: &'a Blocks, kappa: f64, inverse: Mat<f64>) -> Self {
         let sums = class_sums(inverse.as_ref(), blocks).transpose().to_owned();
         let cross = class_sums(sums.as_ref(), blocks);
         let sums = Sums {
@@ -30,7 +64,7 @@ impl<'a> Coder<'a> {
             sums,
             cross,
         };
-        Ok(Coder { gram, blocks, inverse, sums })
+        Coder { gram, blocks, inverse, sums }
     }
 
     /// `A`.
@@ -52,20 +86,50 @@ impl<'a> Coder<'a> {
         }
     }
 
-    /// Class residuals of every training sample, coded over all others.
+    /// Class residuals of each training sample with its code over all others, `-A_ji / A_ii`. One class after the other: the columns
+    /// of `A` that belong to it hold, since `A` is symmetric, its part of every sample's code, samples side by side in vectors. No more
+    /// than these columns are copied.
     pub fn residuals_left_out(&self) -> Residuals {
-        self.residuals_of_codes(self.codes_without_own().as_ref())
-    }
-
-    /// Column i: the code of sample i over all others, `-A_ji / A_ii`.
-    fn codes_without_own(&self) -> Mat<f64> {
-        let mut codes = self.inverse.clone();
-        for i in 0..codes.ncols() {
-            let scale = -1.0 / self.sums.diagonal[i];
-            codes.col_as_slice_mut(i).iter_mut().for_each(|v| *v *= scale);
-            codes[(i, i)] = 0.0;
+        let (n, n_classes) = (self.gram.nrows(), self.blocks.len());
+        let mut store = None;
+        let gram = column_major(self.gram, &mut store);
+        let scales: Vec<f64> = self.sums.diagonal.iter().map(|own| -1.0 / own).collect();
+        let energy: Vec<f64> = (0..n).map(|i| gram[(i, i)]).collect();
+        let (mut squared, mut code_energy) = (Mat::zeros(n, n_classes), Mat::zeros(n, n_classes));
+        let (mut codes, mut rebuilt) = (Mat::new(), Mat::new());
+        for (c, range) in self.blocks.ranges().enumerate() {
+            codes.resize_with(n, range.len(), |_, _| 0.0);
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (k, j) in range.clone().enumerate() {
+                        let code = codes.col_as_slice_mut(k);
+                        for ((z, a), scale) in code.iter_mut().zip(column(self.inverse.as_ref(), j)).zip(&scales) {
+                            *z = a * scale;
+                        }
+                        code[j] = 0.0;
+                    }
+                },
+            );
+            mul_into(&mut rebuilt, codes.as_ref(), gram.submatrix(range.start, range.start, range.len(), range.len()));
+            let (squared, code_energy) = (squared.col_as_slice_mut(c), code_energy.col_as_slice_mut(c));
+            squared.copy_from_slice(&energy);
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (k, j) in range.enumerate() {
+                        let (z, r, b) = (codes.col_as_slice(k), rebuilt.col_as_slice(k), column(gram, j));
+                        for i in 0..n {
+                            squared[i] += z[i] * (r[i] - 2.0 * b[i]);
+                            code_energy[i] += z[i] * z[i];
+                        }
+                    }
+                },
+            );
+            squared.iter_mut().for_each(|v| *v = v.max(0.0));
         }
-        codes
+        let classes_first = |a: Mat<f64>| a.transpose().to_owned();
+        Residuals { squared: classes_first(squared), code_energy: classes_first(code_energy) }
     }
 
     /// Class residuals of the training samples with the given codes.
@@ -99,6 +163,11 @@ impl<'a> Coder<'a> {
             }
         }
     }
+}
+
+/// `X^T (X X^T + kappa I)^-1 X`, exactly symmetric.
+fn hat(x: MatRef<'_, f64>, scatter: MatRef<'_, f64>, kappa: f64) -> Result<Mat<f64>> {
+    Ok(gram(Spd::shifted(scatter, kappa, STAGE)?.half_solve(x).as_ref()))
 }
 
 /// `a Y` for one-hot labels `Y`: sums of the columns of each class.

@@ -86,9 +86,7 @@ pub struct PrimalCoder {
 impl PrimalCoder {
     /// For the moments of the training samples.
     pub fn new(moments: Arc<Moments>, kappa: f64) -> Result<Self> {
-        let mut shifted = moments.scatter.clone();
-        (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += kappa);
-        let factor = Spd::new(shifted, STAGE)?;
+        let factor = Spd::shifted(moments.scatter.as_ref(), kappa, STAGE)?;
         let basis = factor.solve(moments.sums.as_ref());
         let explained = mul(moments.sums.transpose(), basis.as_ref());
         let cross = Mat::from_fn(explained.nrows(), explained.ncols(), |a, b| {
@@ -100,6 +98,12 @@ impl PrimalCoder {
 
     /// Training samples `x` of classes `targets`, ready to be left out one by one.
     pub fn left_out<'a>(&'a self, x: MatRef<'a, f64>, targets: &'a [usize]) -> LeftOut<'a> {
+        if self.moments.class_scatters.is_none() {
+            // Only residuals need more than the hat values.
+            let half = self.factor.half_solve(x);
+            let h = column_products(half.as_ref(), half.as_ref());
+            return LeftOut { coder: self, x, targets, wx: Mat::new(), h };
+        }
         let wx = self.factor.solve(x);
         let h = column_products(x, wx.as_ref());
         LeftOut { coder: self, x, targets, wx, h }
@@ -195,7 +199,7 @@ pub struct LeftOut<'a> {
     coder: &'a PrimalCoder,
     x: MatRef<'a, f64>,
     targets: &'a [usize],
-    /// `W x`.
+    /// `W x`, if residuals are possible.
     wx: Mat<f64>,
     /// `x^T W x`.
     h: Vec<f64>,

@@ -94,12 +94,18 @@ fn the_primal_form_equals_the_dual_one() {
         for kappa in &KAPPAS[1..] {
             let dual = Coder::new(k.as_ref(), &blocks, *kappa).unwrap();
             let primal = PrimalCoder::new(moments.clone(), *kappa).unwrap();
+            let without_scatters = Arc::new(Moments::of(x.as_ref(), &blocks, false));
+            let smaller = PrimalCoder::new(without_scatters, *kappa).unwrap();
             for reading in Reading::ALL {
                 let what = format!("{} {kappa} {:?}", reading.name(), x.shape());
                 let expected = dual.leave_one_out(reading).unwrap();
                 let labels = blocks.labels();
                 let found = primal.left_out(x.as_ref(), &labels).scores(reading).unwrap();
                 assert_near(found.as_ref(), expected.as_ref(), 1e-8, &what);
+                match smaller.left_out(x.as_ref(), &labels).scores(reading) {
+                    Ok(found) => assert_near(found.as_ref(), expected.as_ref(), 1e-8, &what),
+                    Err(_) => assert_eq!(reading, Reading::Residual),
+                }
                 let expected = dual.scores(reading, k_new.as_ref(), &own).unwrap();
                 let found = match reading {
                     Reading::Residual => primal.residual_scores(new.as_ref()).unwrap(),
@@ -107,6 +113,27 @@ fn the_primal_form_equals_the_dual_one() {
                 };
                 // The rule of the discriminant leaves out what is common to all classes.
                 assert_near(centred(found).as_ref(), centred(expected).as_ref(), 1e-8, &what);
+            }
+        }
+    }
+}
+
+/// The linear kernel's inverse by way of the features, also where a sample has a feature of its own: then hardly anything is
+/// left of `1 - h`, and the kernel matrix itself is inverted.
+#[test]
+fn codes_over_few_features_equal_those_over_samples() {
+    for lonely in [false, true] {
+        let (mut x, blocks) = problem(&[30, 14, 8], 12, 5);
+        if lonely {
+            (0..52).for_each(|j| x[(3, j)] = f64::from(u8::from(j == 40)));
+        }
+        let (k, scatter) = (linear(x.as_ref()), outer_gram(x.as_ref()));
+        for kappa in [1e-7, 1e-3, 1.0, 30.0] {
+            let expected = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
+            let found = Coder::of_features(k.as_ref(), x.as_ref(), scatter.as_ref(), &blocks, kappa).unwrap();
+            for reading in Reading::ALL {
+                let [found, expected] = [&found, &expected].map(|coder| coder.leave_one_out(reading).unwrap());
+                assert_near(found.as_ref(), expected.as_ref(), 1e-8, &format!("{} {kappa} {lonely}", reading.name()));
             }
         }
     }

@@ -43,7 +43,7 @@ pub use views::ViewKind;
 use crate::loo::fusion::{self, Judge};
 use crate::params::{Domain, params};
 use crate::{Dataset, Error, Fit, Observer, Parts, Result};
-use candidates::{Choice, Shortlist, Space, WIDTHS};
+use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
 use stored::{Form, Learned};
 use views::View;
@@ -128,7 +128,8 @@ impl Auto {
             for width in WIDTHS {
                 let (gamma, mut store) = (width / median, Mat::new());
                 let kernel = space.kernel(gamma, &mut store);
-                shortlist.enter(candidates::of_kernel(&judge, kernel, blocks, groups, view.kind, gamma));
+                let setting = Setting::new(view.kind, gamma, kernel, &space);
+                shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
                 if progress.stops(watch) {
                     break 'views;
                 }

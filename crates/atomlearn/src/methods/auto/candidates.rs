@@ -2,7 +2,7 @@
 
 use super::fusion::{self, Fitted, Judge, median};
 use super::views::ViewKind;
-use crate::linalg::{column, exp, gram, vectorised};
+use crate::linalg::{column, exp, gram, outer_gram, vectorised};
 use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -39,13 +39,12 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Judges leave-one-out scores, classes x samples.
-    pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>) -> Result<Self> {
-        let choice = Choice { scale: fusion::scale(scores.as_ref()), ..choice };
-        fusion::normalise(&mut scores, choice.scale);
+    /// Judges leave-one-out scores, classes x samples. A candidate that is sure to be worse than `limit` is not judged to the end.
+    pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>, limit: f64) -> Result<Self> {
+        let choice = Choice { scale: fusion::normalise_by_own_scale(&mut scores), ..choice };
         let scores = scores.transpose().to_owned();
         let alone = if judge.hears_anyone() {
-            judge.alone(&scores)?
+            judge.alone(&scores, limit)?
         } else {
             Fitted { weights: vec![choice.weight], loss: 0.0 }
         };
@@ -58,6 +57,11 @@ impl Candidate {
 pub(super) struct Shortlist(pub Vec<Candidate>);
 
 impl Shortlist {
+    /// Candidates with a higher loss do not get in.
+    pub fn limit(&self) -> f64 {
+        if self.0.len() < SHORTLIST { f64::INFINITY } else { self.0[SHORTLIST - 1].alone.loss }
+    }
+
     pub fn enter(&mut self, candidates: impl IntoIterator<Item = Candidate>) {
         self.0.extend(candidates);
         self.0.sort_by(|a, b| a.alone.loss.total_cmp(&b.alone.loss));
@@ -119,24 +123,51 @@ pub(super) fn gaussian(products: MatRef<'_, f64>, norms: &[f64], own: &[f64], ga
     kernel
 }
 
-/// All readings with all ridges on one kernel matrix, ridges side by side. A kernel that cannot be factored, because its values
-/// are not finite, has none.
+/// A kernel of the training samples.
+pub(super) struct Setting<'a> {
+    pub view: ViewKind,
+    /// 0 is the linear kernel.
+    pub gamma: f64,
+    pub gram: MatRef<'a, f64>,
+    /// The samples and their scatter matrix, where the kernel is linear and codes over features take less time.
+    pub features: Option<(MatRef<'a, f64>, Mat<f64>)>,
+}
+
+impl<'a> Setting<'a> {
+    pub fn new(view: ViewKind, gamma: f64, gram: MatRef<'a, f64>, space: &'a Space) -> Self {
+        let (m, n) = space.samples.shape();
+        let features =
+            (gamma == 0.0 && 2 * m <= n).then(|| (space.samples.as_ref(), outer_gram(space.samples.as_ref())));
+        Setting { view, gamma, gram, features }
+    }
+
+    fn coder(&self, blocks: &'a Blocks, kappa: f64) -> Result<Coder<'a>> {
+        match &self.features {
+            Some((x, scatter)) => Coder::of_features(self.gram, *x, scatter.as_ref(), blocks, kappa),
+            None => Coder::new(self.gram, blocks, kappa),
+        }
+    }
+}
+
+/// All readings with all ridges on one kernel matrix, ridges side by side; those with a loss above `limit` need not be exact. A
+/// kernel that cannot be factored, because its values are not finite, has none.
 pub(super) fn of_kernel(
     judge: &Judge,
-    gram: MatRef<'_, f64>,
+    setting: &Setting<'_>,
     blocks: &Blocks,
     groups: Option<&[usize]>,
-    view: ViewKind,
-    gamma: f64,
+    limit: f64,
 ) -> Vec<Candidate> {
+    let &Setting { view, gamma, .. } = setting;
     let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
-        let coder = Coder::new(gram, blocks, kappa)?;
+        let coder = setting.coder(blocks, kappa)?;
         let candidate = |reading: Reading| {
             let scores = match groups {
                 Some(groups) => coder.leave_groups_out(reading, groups)?,
                 None => coder.leave_one_out(reading)?,
             };
-            Candidate::new(judge, Choice { reading, view, gamma, kappa, scale: 1.0, weight: super::ONLY }, scores)
+            let choice = Choice { reading, view, gamma, kappa, scale: 1.0, weight: super::ONLY };
+            Candidate::new(judge, choice, scores, limit)
         };
         Reading::ALL.into_iter().map(candidate).collect()
     };

@@ -57,7 +57,7 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
             if width > 0.0 || train.n_features() <= MOST_FEATURES {
                 let kernel = kernel(train, view, width / median, &landmarks)?;
                 let features = kernel.map()?.map_or_else(|| asked.clone(), |map| map.apply(asked.as_ref()));
-                shortlist.enter(of_kernel(&judge, &kernel, features.as_ref()));
+                shortlist.enter(of_kernel(&judge, &kernel, features.as_ref(), shortlist.limit()));
                 kernels.push(kernel);
             }
             if progress.stops(watch) && !shortlist.0.is_empty() {
@@ -97,14 +97,14 @@ fn kernel(train: &Dataset, view: &View, gamma: f64, landmarks: &Mat<f64>) -> Res
 }
 
 /// All readings with all ridges after one map; see [`super::candidates::of_kernel`].
-fn of_kernel(judge: &Judge, kernel: &PrimalKernel, features: MatRef<'_, f64>) -> Vec<Candidate> {
+fn of_kernel(judge: &Judge, kernel: &PrimalKernel, features: MatRef<'_, f64>, limit: f64) -> Vec<Candidate> {
     let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
         let coder = PrimalCoder::new(kernel.moments.clone(), kappa)?;
         let left_out = coder.left_out(features, judge.targets());
         let possible = |reading: &Reading| *reading != Reading::Residual || kernel.moments.class_scatters.is_some();
         let candidate = |reading: Reading| {
             let choice = Choice { reading, view: kernel.view, gamma: kernel.gamma, kappa, scale: 1.0, weight: ONLY };
-            Candidate::new(judge, choice, left_out.scores(reading)?)
+            Candidate::new(judge, choice, left_out.scores(reading)?, limit)
         };
         Reading::ALL.into_iter().filter(possible).map(candidate).collect()
     };

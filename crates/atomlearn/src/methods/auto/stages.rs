@@ -8,10 +8,11 @@ use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
 use crate::linalg::{Spd, mul};
 use crate::loo::{PrimalCoder, Reading, Sums, residual_scores};
-use crate::score::ClassResiduals;
+use crate::score::{ClassResiduals, RidgeResiduals};
 use crate::svm::Svm;
 use crate::{Blocks, Error, Result};
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Everything that is read from samples in one view.
@@ -19,7 +20,8 @@ pub(super) struct Stage {
     view: View,
     /// Training samples in the view, if a reading needs kernel values to them, with their squared norms.
     samples: Option<(Mat<f64>, Vec<f64>)>,
-    readings: Vec<Prepared>,
+    /// Readings of the same input together: it is computed once.
+    readings: Vec<(Input, Vec<Prepared>)>,
 }
 
 /// A reading that is ready for new samples.
@@ -28,7 +30,6 @@ struct Prepared {
     place: usize,
     scale: f64,
     weight: f64,
-    input: Input,
     rule: Rule,
 }
 
@@ -44,10 +45,35 @@ enum Input {
     Mapped(Arc<KernelMap>),
 }
 
+impl Input {
+    fn is_same(&self, other: &Input) -> bool {
+        match (self, other) {
+            (Input::Features, Input::Features) | (Input::Products, Input::Products) => true,
+            (Input::Gaussian(a), Input::Gaussian(b)) => a == b,
+            (Input::Mapped(a), Input::Mapped(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// Readings by what they read, in the order in which inputs first occur.
+fn grouped(readings: Vec<(Input, Prepared)>) -> Vec<(Input, Vec<Prepared>)> {
+    let mut groups: Vec<(Input, Vec<Prepared>)> = Vec::new();
+    for (input, reading) in readings {
+        match groups.iter_mut().find(|(known, _)| known.is_same(&input)) {
+            Some((_, group)) => group.push(reading),
+            None => groups.push((input, vec![reading])),
+        }
+    }
+    groups
+}
+
 enum Rule {
     Linear(Svm),
     /// `A` and the kernel blocks of the classes.
     Residual(Mat<f64>, ClassResiduals),
+    /// The same for the linear kernel, on features.
+    FeatureResidual(RidgeResiduals),
     PrimalResidual(PrimalCoder),
 }
 
@@ -71,16 +97,19 @@ fn dual_stage<'a>(
     blocks: &Blocks,
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
 ) -> Result<Stage> {
-    let mut readings = Vec::new();
-    for (place, choice) in chosen {
+    let prepared = |(place, choice): (usize, &Choice)| {
+        let (m, n) = space.samples.shape();
+        if choice.gamma == 0.0 && choice.reading == Reading::Residual && m < n {
+            // Codes of fewer features than samples are a smaller map.
+            let residuals = RidgeResiduals::new(space.samples.as_ref(), blocks, choice.kappa, "auto")?;
+            return Ok((Input::Features, Prepared::new(place, choice, Rule::FeatureResidual(residuals))));
+        }
         let mut store = Mat::new();
         let kernel = space.kernel(choice.gamma, &mut store);
-        let mut shifted = kernel.to_owned();
-        (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += choice.kappa);
-        let factor = Spd::new(shifted, "auto")?;
+        let factor = Spd::shifted(kernel, choice.kappa, "auto")?;
         let input = if choice.gamma > 0.0 { Input::Gaussian(choice.gamma) } else { Input::Products };
         let (input, rule) = if choice.reading == Reading::Residual {
-            (input, Rule::Residual(factor.inverse(), ClassResiduals::from_gram(kernel, blocks)))
+            (input, Rule::Residual(factor.into_inverse(), ClassResiduals::from_gram(kernel, blocks)))
         } else {
             let sums = Sums::of_classes(&factor, blocks, choice.kappa);
             let basis = sums.sums.transpose();
@@ -89,9 +118,10 @@ fn dual_stage<'a>(
             let (input, basis) = if choice.gamma > 0.0 { (input, basis) } else { (Input::Features, folded.as_ref()) };
             (input, Rule::Linear(rule(&sums, choice.reading, basis)?))
         };
-        readings.push(Prepared::new(place, choice, input, rule));
-    }
-    let needed = readings.iter().any(|reading| matches!(reading.input, Input::Products | Input::Gaussian(_)));
+        Ok((input, Prepared::new(place, choice, rule)))
+    };
+    let readings = grouped(chosen.collect::<Vec<_>>().into_par_iter().map(prepared).collect::<Result<_>>()?);
+    let needed = readings.iter().any(|(input, _)| matches!(input, Input::Products | Input::Gaussian(_)));
     Ok(Stage { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), readings })
 }
 
@@ -107,19 +137,24 @@ fn primal_stage<'a>(
     kernels: &[PrimalKernel],
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
 ) -> Result<Stage> {
+    let map = |kernel: &PrimalKernel| match kernel.view == view.kind {
+        true => Ok(kernel.map()?.map(Arc::new)),
+        false => Ok(None),
+    };
+    let maps: Vec<Option<Arc<KernelMap>>> = kernels.iter().map(map).collect::<Result<_>>()?;
     let mut readings = Vec::new();
     for (place, choice) in chosen {
-        let kernel = kernels.iter().find(|kernel| (kernel.view, kernel.gamma) == (choice.view, choice.gamma));
+        let kernel = kernels.iter().position(|kernel| (kernel.view, kernel.gamma) == (choice.view, choice.gamma));
         let kernel = kernel.ok_or_else(|| Error::Data("the model chose a kernel that it does not hold".into()))?;
-        let coder = PrimalCoder::new(kernel.moments.clone(), choice.kappa)?;
-        let input = kernel.map()?.map_or(Input::Features, |map| Input::Mapped(Arc::new(map)));
+        let coder = PrimalCoder::new(kernels[kernel].moments.clone(), choice.kappa)?;
+        let input = maps[kernel].clone().map_or(Input::Features, Input::Mapped);
         let rule = match choice.reading {
             Reading::Residual => Rule::PrimalResidual(coder),
             reading => Rule::Linear(coder.rule(reading)?),
         };
-        readings.push(Prepared::new(place, choice, input, rule));
+        readings.push((input, Prepared::new(place, choice, rule)));
     }
-    Ok(Stage { view: view.clone(), samples: None, readings })
+    Ok(Stage { view: view.clone(), samples: None, readings: grouped(readings) })
 }
 
 impl PrimalKernel {
@@ -132,8 +167,25 @@ impl PrimalKernel {
 }
 
 impl Prepared {
-    fn new(place: usize, choice: &Choice, input: Input, rule: Rule) -> Self {
-        Prepared { place, scale: choice.scale, weight: choice.weight, input, rule }
+    fn new(place: usize, choice: &Choice, rule: Rule) -> Self {
+        Prepared { place, scale: choice.scale, weight: choice.weight, rule }
+    }
+
+    /// Scores of samples with these values of its input and this kernel value with themselves.
+    fn scores(&self, values: MatRef<'_, f64>, energy: &[f64]) -> Mat<f64> {
+        match &self.rule {
+            Rule::Linear(rule) => rule.scores(values),
+            Rule::Residual(inverse, residuals) => {
+                let codes = mul(inverse.as_ref(), values);
+                residual_scores(&residuals.of_products(energy, codes.as_ref(), values))
+            }
+            Rule::FeatureResidual(residuals) => residual_scores(&residuals.of(values)),
+            // Moments that hold no class scatters are refused when the model is put together.
+            Rule::PrimalResidual(coder) => match coder.residual_scores(values) {
+                Ok(scores) => scores,
+                Err(_) => Mat::zeros(coder.moments().counts.len(), values.ncols()),
+            },
+        }
     }
 }
 
@@ -141,18 +193,21 @@ impl Stage {
     /// Whether the sizes of all readings agree; parts of a hostile file may not fit together.
     pub fn fits(&self, n_features: usize, n_classes: usize) -> bool {
         let n_samples = self.samples.as_ref().map_or(0, |(samples, _)| samples.ncols());
-        self.readings.iter().all(|reading| {
-            let n_in = match &reading.input {
+        self.readings.iter().all(|(input, readings)| {
+            let n_in = match input {
                 Input::Features => n_features,
                 Input::Products | Input::Gaussian(_) => n_samples,
                 Input::Mapped(map) => map.root().ncols(),
             };
-            let (rows, columns) = match &reading.rule {
-                Rule::Linear(rule) => rule.weights.shape(),
-                Rule::Residual(inverse, residuals) => (inverse.nrows(), residuals.blocks().len()),
-                Rule::PrimalResidual(coder) => coder.moments().sums.shape(),
-            };
-            (rows, columns) == (n_in, n_classes)
+            readings.iter().all(|reading| {
+                let shape = match &reading.rule {
+                    Rule::Linear(rule) => rule.weights.shape(),
+                    Rule::Residual(inverse, residuals) => (inverse.nrows(), residuals.blocks().len()),
+                    Rule::FeatureResidual(residuals) => (residuals.map().ncols(), residuals.blocks().len()),
+                    Rule::PrimalResidual(coder) => coder.moments().sums.shape(),
+                };
+                shape == (n_in, n_classes)
+            })
         })
     }
 
@@ -162,65 +217,66 @@ impl Stage {
         let x = self.view.apply(x);
         let norms: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
         let products = self.samples.as_ref().map(|(samples, _)| mul(samples.transpose(), x.as_ref()));
-        for reading in &self.readings {
-            let values = match (&reading.input, &self.samples, &products) {
+        for (input, readings) in &self.readings {
+            let values = match (input, &self.samples, &products) {
                 (Input::Gaussian(gamma), Some((_, own)), Some(products)) => {
                     Some(gaussian(products.as_ref(), own, &norms, *gamma))
                 }
                 (Input::Mapped(map), ..) => Some(map.apply(x.as_ref())),
                 _ => None,
             };
-            let linear = if matches!(reading.input, Input::Products) { products.as_ref() } else { None };
+            let linear = if matches!(input, Input::Products) { products.as_ref() } else { None };
             let values = values.as_ref().or(linear).unwrap_or(&x).as_ref();
-            let mut scores = match &reading.rule {
-                Rule::Linear(rule) => rule.scores(values),
-                Rule::Residual(inverse, residuals) => {
-                    let ones = vec![1.0; norms.len()];
-                    let energy = if matches!(reading.input, Input::Products) { &norms } else { &ones };
-                    let codes = mul(inverse.as_ref(), values);
-                    residual_scores(&residuals.of_products(energy, codes.as_ref(), values))
-                }
-                // Moments that hold no class scatters are refused when the model is put together.
-                Rule::PrimalResidual(coder) => match coder.residual_scores(values) {
-                    Ok(scores) => scores,
-                    Err(_) => Mat::zeros(coder.moments().counts.len(), x.ncols()),
-                },
-            };
-            fusion::normalise(&mut scores, reading.scale);
-            scores *= faer::Scale(reading.weight);
-            add(reading.place, scores);
+            // Of the sample with itself.
+            let energy = if matches!(input, Input::Gaussian(_)) { &vec![1.0; norms.len()] } else { &norms };
+            for reading in readings {
+                let mut scores = reading.scores(values, energy);
+                fusion::normalise(&mut scores, reading.scale);
+                scores *= faer::Scale(reading.weight);
+                add(reading.place, scores);
+            }
         }
     }
 
     /// The sum of all contributions in an ONNX graph.
     pub fn export(&self, graph: &mut Graph, x: &Value, n_classes: usize) -> Vec<Value> {
         let x = self.view.export(graph, x);
-        self.readings.iter().map(|reading| self.export_reading(reading, graph, &x, n_classes)).collect()
-    }
-
-    fn export_reading(&self, reading: &Prepared, graph: &mut Graph, x: &Value, n_classes: usize) -> Value {
         let samples = self.samples.as_ref().map(|(samples, _)| samples.as_ref());
-        let values = match (&reading.input, samples) {
-            (Input::Products, Some(samples)) => graph.times(x, samples),
-            (Input::Gaussian(gamma), Some(samples)) => Kernel::Rbf.export(*gamma, samples, graph, x),
-            (Input::Mapped(map), _) => map.export(graph, x),
-            _ => x.clone(),
-        };
-        let scores = match &reading.rule {
-            Rule::Linear(rule) => graph.linear(&values, rule.weights.as_ref(), &rule.bias),
-            Rule::Residual(inverse, residuals) => {
-                let energy = if matches!(reading.input, Input::Products) { graph.energy(x) } else { graph.scalar(1.0) };
-                export_residual(graph, &values, &energy, inverse.as_ref(), residuals)
+        let mut contributions = Vec::new();
+        for (input, readings) in &self.readings {
+            let (values, energy) = match (input, samples) {
+                (Input::Products, Some(samples)) => (graph.times(&x, samples), graph.energy(&x)),
+                (Input::Gaussian(gamma), Some(samples)) => {
+                    (Kernel::Rbf.export(*gamma, samples, graph, &x), graph.scalar(1.0))
+                }
+                (Input::Mapped(map), _) => (map.export(graph, &x), graph.scalar(1.0)),
+                _ => (x.clone(), graph.scalar(1.0)),
+            };
+            contributions.extend(readings.iter().map(|reading| reading.export(graph, &values, &energy, n_classes)));
+        }
+        contributions
+    }
+}
+
+impl Prepared {
+    /// Its contribution in a graph; `energy` is the kernel value of the sample with itself, which residuals of codes over samples
+    /// need.
+    fn export(&self, graph: &mut Graph, values: &Value, energy: &Value, n_classes: usize) -> Value {
+        let scores = match &self.rule {
+            Rule::Linear(rule) => graph.linear(values, rule.weights.as_ref(), &rule.bias),
+            Rule::Residual(inverse, residuals) => export_residual(graph, values, energy, inverse.as_ref(), residuals),
+            Rule::FeatureResidual(residuals) => {
+                let found = residuals.export(graph, values);
+                export_scores(graph, &found.squared, &found.code_energy)
             }
-            Rule::PrimalResidual(coder) => export_primal_residual(graph, &values, coder),
+            Rule::PrimalResidual(coder) => export_primal_residual(graph, values, coder),
         };
         // Centring over classes and the scale in one product.
         let centre = Mat::from_fn(n_classes, n_classes, |a, b| {
-            (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / reading.scale
+            (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / self.scale
         });
         let scores = graph.times(&scores, centre.as_ref());
-        let (low, high, weight) =
-            (graph.scalar(-fusion::CLIP), graph.scalar(fusion::CLIP), graph.scalar(reading.weight));
+        let (low, high, weight) = (graph.scalar(-fusion::CLIP), graph.scalar(fusion::CLIP), graph.scalar(self.weight));
         let scores = graph.op("Max", &[&scores, &low]);
         let scores = graph.op("Min", &[&scores, &high]);
         graph.op("Mul", &[&scores, &weight])
