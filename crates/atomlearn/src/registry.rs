@@ -125,7 +125,7 @@ impl Method {
         let mut values = values.clone();
         for (name, word) in self.given_prep {
             let held = values.entry(*name).or_insert(Value::Null);
-            if held.is_null() {
+            if held.is_null() || *held == params::AUTO {
                 *held = Value::from(*word);
             }
         }

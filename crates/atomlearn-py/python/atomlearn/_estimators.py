@@ -40,9 +40,9 @@ class AutoClassifier(SelfTuningClassifier):
 
     Parameters
     ----------
-    views : {"both", "unit", "standard", "given"} or None, default=None
+    views : {"both", "unit", "standard", "given"} or {"auto"} or None, default="auto"
         How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given;
-        None is both, or given if preprocessing is asked for.
+        `auto` is both, or given if preprocessing is asked for.
     max_readings : int, default=6
         Maximum number of readings that are fused. A whole number >= 1.
     prep : str, default="none"
@@ -102,7 +102,7 @@ class AutoClassifier(SelfTuningClassifier):
     def __init__(
         self,
         *,
-        views: Literal["both", "unit", "standard", "given"] | None = None,
+        views: Literal["both", "unit", "standard", "given"] | Literal["auto"] | None = "auto",
         max_readings: int = 6,
         prep: str = "none",
         n_threads: int | None = None,
@@ -131,21 +131,23 @@ class LCDLSVClassifier(CodingClassifier):
         Weight of the support-vector term. A number >= 0.
     theta : float, default=5.0
         Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse. A number > 0.
-    eta1 : float, default=0.01
-        Ridge weight of test codes. A number > 0.
-    eta2 : float, default=5.0
-        Weight of the SVM score in the fused rule. A number >= 0.
+    eta1 : float or {"auto"} or None, default="auto"
+        Ridge weight of test codes; `auto` chooses it by cross-validation within the training samples. Auto or a number
+        > 0.
+    eta2 : float or {"auto"} or None, default="auto"
+        Weight of the SVM score in the fused rule; `auto` chooses it like `eta1`. Auto or a number >= 0.
     knn : int, default=1
         Nearest atoms that each atom is joined to. A whole number >= 1.
-    atoms_per_class : int or Literal["all"] or None, default=None
-        Atoms per class; None is 10, or the number of samples of a smaller class; `all` takes the training samples
-        themselves, best with `max_iter = 0`. None or all or a whole number >= 1.
-    max_iter : int, default=20
-        Most iterations; 0 keeps the starting dictionary and fits the SVM on test codes. A whole number >= 0.
+    atoms_per_class : int or {"all"} or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class; `all` takes the training samples
+        themselves, best with `max_iter = 0`. Auto or all or a whole number >= 1.
+    max_iter : int or {"auto"} or None, default="auto"
+        Maximum number of iterations; 0 keeps the starting dictionary and fits the SVM on test codes; `auto` chooses it
+        like `eta1`. Auto or a whole number >= 0.
     tol : float, default=0.001
         Training ends when the dictionary's relative change falls to this. A number >= 0.
-    rule : {"residual", "svm", "fused"}, default="fused"
-        Decision rule.
+    rule : {"residual", "svm", "fused"} or {"auto"} or None, default="auto"
+        Decision rule; `auto` chooses it like `eta1`.
     svm_solver : {"newton", "lbfgs"}, default="newton"
         Solver of the SVM step: exact, or truncated as in the published code.
     active_set : {"one-pass", "converged"}, default="one-pass"
@@ -154,15 +156,15 @@ class LCDLSVClassifier(CodingClassifier):
         Lengths of atoms after each dictionary step: left alone, all one, or at most one.
     affinity : {"squared", "unsquared"}, default="squared"
         Weights of the atom graph: `exp(-d^2 / 2t^2)` (code) or `exp(-d / t)` (paper).
-    laplacian_ridge : float or None, default=None
-        Multiple of the identity added to the Laplacian; None is 0, or 1e-3 with a warning where it is needed. None or a
-        number >= 0.
-    refit_svm : bool or None, default=None
-        Fit the final SVM on the codes that test samples get, rather than on the last training codes. None does so, with
-        a warning, where the two disagree so much that the lagging SVM misjudges the training samples. None or True or
-        False.
-    sign_seed : int or None, default=None
-        Flip the signs of the starting directions at random, to study how much they matter; None does not. None or a
+    laplacian_ridge : float or {"auto"} or None, default="auto"
+        Multiple of the identity added to the Laplacian; `auto` is 0, or 1e-3 with a warning where it is needed. Auto or
+        a number >= 0.
+    refit_svm : bool or {"auto"} or None, default="auto"
+        Fit the final SVM on the codes that test samples get, rather than on the last training codes. `auto` does so,
+        with a warning, where the two disagree so much that the lagging SVM misjudges the training samples. Auto or True
+        or False.
+    sign_seed : int or {"auto"} or None, default="auto"
+        Flip the signs of the starting directions at random, to study how much they matter; `auto` does not. Auto or a
         whole number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
@@ -205,7 +207,8 @@ class LCDLSVClassifier(CodingClassifier):
     -----
     Presets, for `from_preset`:
 
-    - `authors-code`: the defaults: what the authors' code does
+    - `default`: eta1, eta2, rule and max_iter chosen on the training samples, all else as the authors' code does
+    - `authors-code`: what the authors' code does
     - `paper`: as printed: theta = 0.2 and unsquared distances in the atom graph
     """
 
@@ -237,20 +240,20 @@ class LCDLSVClassifier(CodingClassifier):
         lambda1: float = 0.001,
         lambda2: float = 1e-06,
         theta: float = 5.0,
-        eta1: float = 0.01,
-        eta2: float = 5.0,
+        eta1: float | Literal["auto"] | None = "auto",
+        eta2: float | Literal["auto"] | None = "auto",
         knn: int = 1,
-        atoms_per_class: int | Literal["all"] | None = None,
-        max_iter: int = 20,
+        atoms_per_class: int | Literal["all"] | Literal["auto"] | None = "auto",
+        max_iter: int | Literal["auto"] | None = "auto",
         tol: float = 0.001,
-        rule: Literal["residual", "svm", "fused"] = "fused",
+        rule: Literal["residual", "svm", "fused"] | Literal["auto"] | None = "auto",
         svm_solver: Literal["newton", "lbfgs"] = "newton",
         active_set: Literal["one-pass", "converged"] = "one-pass",
         atom_norm: Literal["none", "unit", "ball"] = "none",
         affinity: Literal["squared", "unsquared"] = "squared",
-        laplacian_ridge: float | None = None,
-        refit_svm: bool | None = None,
-        sign_seed: int | None = None,
+        laplacian_ridge: float | Literal["auto"] | None = "auto",
+        refit_svm: bool | Literal["auto"] | None = "auto",
+        sign_seed: int | Literal["auto"] | None = "auto",
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -296,8 +299,8 @@ class SVGDLClassifier(CodingClassifier):
         Weight of the SVM term. A number >= 0.
     theta : float, default=5.0
         Weight of the loss against the squared norm inside the SVM term. A number > 0.
-    atoms_per_class : int or None, default=None
-        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
     max_iter : int, default=25
         Most iterations. A whole number >= 1.
     tol : float, default=0.001
@@ -352,7 +355,7 @@ class SVGDLClassifier(CodingClassifier):
         lambda1: float = 0.002,
         lambda2: float = 1e-06,
         theta: float = 5.0,
-        atoms_per_class: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
         max_iter: int = 25,
         tol: float = 0.001,
         active_set: Literal["one-pass", "converged"] = "one-pass",
@@ -477,8 +480,9 @@ class CRCClassifier(CodingClassifier):
 
     Parameters
     ----------
-    kappa : float, default=0.001
-        Weight of the squared norm of the code. A number > 0.
+    kappa : float or {"auto"} or None, default="auto"
+        Weight of the squared norm of the code; `auto` chooses it by exact leave-one-out on the training samples. Auto
+        or a number > 0.
     residual : {"regularized", "plain"}, default="regularized"
         Divide each class residual by the size of the class's code, as the original does, or not.
     prep : str, default="unit"
@@ -527,7 +531,7 @@ class CRCClassifier(CodingClassifier):
     def __init__(
         self,
         *,
-        kappa: float = 0.001,
+        kappa: float | Literal["auto"] | None = "auto",
         residual: Literal["regularized", "plain"] = "regularized",
         prep: str = "unit",
         probability: bool = False,
@@ -554,10 +558,11 @@ class KSVDClassifier(CodingClassifier):
 
     Parameters
     ----------
-    atoms_per_class : int or None, default=None
-        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
-    sparsity : int or None, default=None
-        Most atoms in the code of a sample; None is a tenth of the features, from 5 to 30. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
+    sparsity : int or {"auto"} or None, default="auto"
+        Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30. Auto or a whole number >=
+        1.
     max_iter : int, default=20
         Iterations. A whole number >= 0.
     ridge : float, default=0.1
@@ -611,8 +616,8 @@ class KSVDClassifier(CodingClassifier):
     def __init__(
         self,
         *,
-        atoms_per_class: int | None = None,
-        sparsity: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        sparsity: int | Literal["auto"] | None = "auto",
         max_iter: int = 20,
         ridge: float = 0.1,
         update: Literal["approximate", "exact"] = "approximate",
@@ -648,10 +653,11 @@ class DKSVDClassifier(CodingClassifier):
     ----------
     beta : float, default=0.1
         Weight of the label term. A number > 0.
-    atoms_per_class : int or None, default=None
-        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
-    sparsity : int or None, default=None
-        Most atoms in the code of a sample; None is a tenth of the features, from 5 to 30. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
+    sparsity : int or {"auto"} or None, default="auto"
+        Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30. Auto or a whole number >=
+        1.
     init_iter : int, default=5
         Iterations of K-SVD without labels that make the first dictionary. A whole number >= 0.
     max_iter : int, default=15
@@ -717,8 +723,8 @@ class DKSVDClassifier(CodingClassifier):
         self,
         *,
         beta: float = 0.1,
-        atoms_per_class: int | None = None,
-        sparsity: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        sparsity: int | Literal["auto"] | None = "auto",
         init_iter: int = 5,
         max_iter: int = 15,
         ridge: float = 0.1,
@@ -762,10 +768,11 @@ class LCKSVDClassifier(CodingClassifier):
         with classification error (LC-KSVD2).
     alpha : float, default=0.01
         Weight of label consistency. A number > 0.
-    atoms_per_class : int or None, default=None
-        Atoms per class; None is 10, or the number of samples of a smaller class. None or a whole number >= 1.
-    sparsity : int or None, default=None
-        Most atoms in the code of a sample; None is a tenth of the features, from 5 to 30. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
+    sparsity : int or {"auto"} or None, default="auto"
+        Most atoms in the code of a sample; `auto` is a tenth of the features, from 5 to 30. Auto or a whole number >=
+        1.
     init_iter : int, default=5
         Iterations of K-SVD within each class that make the first dictionary. A whole number >= 0.
     code_iter : int, default=0
@@ -865,8 +872,8 @@ class LCKSVDClassifier(CodingClassifier):
         *,
         variant: Literal[1, 2] = 2,
         alpha: float = 0.01,
-        atoms_per_class: int | None = None,
-        sparsity: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        sparsity: int | Literal["auto"] | None = "auto",
         init_iter: int = 5,
         code_iter: int = 0,
         max_iter: int = 15,
@@ -916,8 +923,8 @@ class FDDLClassifier(CodingClassifier):
         Weight of the sum of magnitudes of the codes. A number > 0.
     lambda2 : float, default=0.05
         Weight of the Fisher criterion. A number >= 0.
-    atoms_per_class : int or None, default=None
-        Atoms of each class; None is ten, or the size of the class or one less than the features if that is less. None
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
         or a whole number >= 1.
     scaling : {"original", "dictol"}, default="original"
         What lambda1, gamma and gamma1 weigh against: squares (original) or half of them (dictol).
@@ -1006,7 +1013,7 @@ class FDDLClassifier(CodingClassifier):
         *,
         lambda1: float = 0.005,
         lambda2: float = 0.05,
-        atoms_per_class: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
         scaling: Literal["original", "dictol"] = "original",
         constraint: Literal["sphere", "ball"] = "sphere",
         rule: Literal["global", "local"] = "global",
@@ -1065,8 +1072,8 @@ class CADLClassifier(CodingClassifier):
         Ridge on the atoms. A number >= 0.
     theta : float, default=5.0
         Weight of the SVM's loss against its norm. A number > 0.
-    atoms_per_class : int or None, default=None
-        Atoms of each class; auto: dimensions of the samples / classes, rounded up. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; auto: dimensions of the samples / classes, rounded up. Auto or a whole number >= 1.
     max_iter : int, default=10
         Most iterations. A whole number >= 1.
     tol : float, default=0.001
@@ -1147,7 +1154,7 @@ class CADLClassifier(CodingClassifier):
         lambda2: float = 0.0005,
         lambda3: float = 0.0005,
         theta: float = 5.0,
-        atoms_per_class: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
         max_iter: int = 10,
         tol: float = 0.001,
         updates: Literal["published", "exact"] = "published",
@@ -1194,10 +1201,10 @@ class SADLClassifier(CodingClassifier):
         Weight of the misfit of structure and labels. A number > 0.
     delta : float, default=0.001
         Ridge on the structuring map and on the classifier. A number > 0.
-    atoms_per_class : int or None, default=None
-        Atoms for each class; auto: the mean number of samples of a class, at most 10. None or a whole number >= 1.
-    rows_per_class : int or None, default=None
-        Rows of structure for each class; auto: as many as atoms, at most 4. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms for each class; auto: the mean number of samples of a class, at most 10. Auto or a whole number >= 1.
+    rows_per_class : int or {"auto"} or None, default="auto"
+        Rows of structure for each class; auto: as many as atoms, at most 4. Auto or a whole number >= 1.
     normalize_rows : bool, default=False
         Scale the atoms to length 1 in every iteration. True or False.
     solver : {"linearized-admm", "block-descent"}, default="linearized-admm"
@@ -1270,8 +1277,8 @@ class SADLClassifier(CodingClassifier):
         lambda2: float = 0.0003,
         rho: float = 10.0,
         delta: float = 0.001,
-        atoms_per_class: int | None = None,
-        rows_per_class: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        rows_per_class: int | Literal["auto"] | None = "auto",
         normalize_rows: bool = False,
         solver: Literal["linearized-admm", "block-descent"] = "linearized-admm",
         max_iter: int = 300,
@@ -1317,8 +1324,8 @@ class DPLClassifier(CodingClassifier):
         Weight of the projections of other classes. Called `lambda` in the paper and on the command line. A number >= 0.
     gamma : float, default=0.0001
         Ridge on the analysis dictionary. A number >= 0.
-    atoms_per_class : int or None, default=None
-        Atoms of each class; auto: as many as it has samples. None or a whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; auto: as many as it has samples. Auto or a whole number >= 1.
     max_iter : int, default=20
         Most iterations. A whole number >= 1.
     tol : float, default=0.0001
@@ -1383,7 +1390,7 @@ class DPLClassifier(CodingClassifier):
         tau: float = 0.05,
         lam: float = 0.003,
         gamma: float = 0.0001,
-        atoms_per_class: int | None = None,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
         max_iter: int = 20,
         tol: float = 0.0001,
         random_state: int | np.random.RandomState | None = 0,
@@ -1523,8 +1530,9 @@ class OneHotRidgeClassifier(DictionaryClassifier):
 
     Parameters
     ----------
-    lam : float, default=0.001
-        Weight of the squared norm of `W`. Called `lambda` in the paper and on the command line. A number > 0.
+    lam : float or {"auto"} or None, default="auto"
+        Weight of the squared norm of `W`; `auto` chooses it by exact leave-one-out on the training samples. Called
+        `lambda` in the paper and on the command line. Auto or a number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
@@ -1568,7 +1576,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
     def __init__(
         self,
         *,
-        lam: float = 0.001,
+        lam: float | Literal["auto"] | None = "auto",
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1593,8 +1601,9 @@ class LinearSVMClassifier(DictionaryClassifier):
 
     Parameters
     ----------
-    theta : float, default=20.0
-        Weight of the loss against the squared norm; twice LIBLINEAR's C. A number > 0.
+    theta : float or {"auto"} or None, default="auto"
+        Weight of the loss against the squared norm; twice LIBLINEAR's C; `auto` chooses it by leave-one-out on the
+        training samples. Auto or a number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
@@ -1638,7 +1647,7 @@ class LinearSVMClassifier(DictionaryClassifier):
     def __init__(
         self,
         *,
-        theta: float = 20.0,
+        theta: float | Literal["auto"] | None = "auto",
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1663,12 +1672,14 @@ class RBFSVMClassifier(DictionaryClassifier):
 
     Parameters
     ----------
-    theta : float, default=20.0
-        Weight of the loss against the squared norm; twice the usual C. A number > 0.
-    gamma : float or None, default=None
-        Width of the kernel; None is one over the median squared distance of training samples. None or a number > 0.
-    gamma_scale : float, default=1.0
-        Multiplies `gamma`: the handle for tuning around None. A number > 0.
+    theta : float or {"auto"} or None, default="auto"
+        Weight of the loss against the squared norm; twice the usual C; `auto` chooses it by leave-one-out on the
+        training samples. Auto or a number > 0.
+    gamma : float or {"auto"} or None, default="auto"
+        Width of the kernel; `auto` is `gamma_scale` over the median squared distance of training samples, or, if that
+        is `auto` too, chosen by leave-one-out. Auto or a number > 0.
+    gamma_scale : float or {"auto"} or None, default="auto"
+        Multiplies `gamma`: the handle for tuning around the median distance. Auto or a number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
@@ -1712,9 +1723,9 @@ class RBFSVMClassifier(DictionaryClassifier):
     def __init__(
         self,
         *,
-        theta: float = 20.0,
-        gamma: float | None = None,
-        gamma_scale: float = 1.0,
+        theta: float | Literal["auto"] | None = "auto",
+        gamma: float | Literal["auto"] | None = "auto",
+        gamma_scale: float | Literal["auto"] | None = "auto",
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1741,8 +1752,9 @@ class LDAClassifier(DictionaryClassifier):
 
     Parameters
     ----------
-    shrinkage : float or None, default=None
-        Share of the identity in the covariance matrix; None is Ledoit and Wolf's. None or a number from 0 to 1.
+    shrinkage : float or {"ledoit-wolf"} or {"auto"} or None, default="auto"
+        Share of the identity in the covariance matrix; `auto` chooses it by exact leave-one-out on the training
+        samples, `ledoit-wolf` is the formula of Ledoit and Wolf. Auto or ledoit-wolf or a number from 0 to 1.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
@@ -1786,7 +1798,7 @@ class LDAClassifier(DictionaryClassifier):
     def __init__(
         self,
         *,
-        shrinkage: float | None = None,
+        shrinkage: float | Literal["ledoit-wolf"] | Literal["auto"] | None = "auto",
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,

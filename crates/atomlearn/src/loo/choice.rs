@@ -116,15 +116,15 @@ pub(crate) fn descend(
     best.map(|(place, found)| (values[place], found))
 }
 
-/// The power of ten nearest to a mean square of samples, which values of a ridge are multiples of; 1 where there is none.
-pub(crate) fn decade(mean_square: f64) -> f64 {
-    let nearest = 10f64.powf(mean_square.log10().round());
+/// The power of ten nearest to a typical square of samples, which values of a ridge are multiples of; 1 where there is none.
+pub(crate) fn decade(square: f64) -> f64 {
+    let nearest = 10f64.powf(square.log10().round());
     if nearest > 0.0 && nearest.is_finite() { nearest } else { 1.0 }
 }
 
-/// The mean over samples of `|x|^2`.
-pub(crate) fn mean_square(x: faer::MatRef<'_, f64>) -> f64 {
-    x.col_iter().map(|x| x.squared_norm_l2()).sum::<f64>() / x.ncols().max(1) as f64
+/// The median over samples of `|x|^2`, so that a single long one does not count.
+pub(crate) fn median_square(x: faer::MatRef<'_, f64>) -> f64 {
+    fusion::median(x.col_iter().map(|x| x.squared_norm_l2()).collect())
 }
 
 /// `unit` times ten to each of these powers, to the digits that a person would write.

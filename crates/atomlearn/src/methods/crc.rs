@@ -12,7 +12,7 @@
 
 use crate::export::{Graph, Value};
 use crate::linalg::{gram, mul, select_columns};
-use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, mean_square, settled};
+use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
 use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
 use crate::method::sizes_row;
 use crate::params::{Domain, params};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// `kappa` where nothing can be chosen.
 const KAPPA: f64 = 1e-3;
-/// Powers of ten, times the samples' mean square, from which `kappa` is chosen; the way starts at this place.
+/// Powers of ten, times the samples' median square, from which `kappa` is chosen; the way starts at this place.
 const POWERS: std::ops::RangeInclusive<i32> = -5..=2;
 const USUAL: usize = 3;
 /// Entries of the scatter matrices of all classes that may be held.
@@ -68,7 +68,7 @@ impl Crc {
     /// The best of some powers of ten.
     fn best_kappa(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
         let jury = Jury::new(train)?;
-        let values = decades(decade(mean_square(train.x())), POWERS);
+        let values = decades(decade(median_square(train.x())), POWERS);
         let (x, blocks) = (train.x(), train.blocks());
         let (n, m, n_classes) = (x.ncols() as f64, x.nrows() as f64, blocks.len() as f64);
         let held = n_classes * m * m <= MOST_ENTRIES as f64;

@@ -8,8 +8,9 @@
 //! each training held ([`svm::left_out`]).
 
 use crate::export::{Graph, Value};
+use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
-use crate::loo::choice::{Jury, Verdict, decade, decades, descend, mean_square, settled};
+use crate::loo::choice::{Jury, Verdict, decade, decades, descend, settled};
 use crate::params::{Domain, params};
 use crate::pca::{centred, mean};
 use crate::svm::{self, Svm};
@@ -18,8 +19,9 @@ use faer::{Mat, MatRef};
 
 /// `theta` where nothing can be chosen.
 pub(crate) const THETA: f64 = 20.0;
-/// `theta` is chosen from 2 times these powers of ten, over the mean square of the samples about their mean; the way starts at this place.
-const POWERS: std::ops::RangeInclusive<i32> = -2..=4;
+/// `theta` is chosen from 2 times these powers of ten, over half the median squared distance of samples; the way starts at this place. The
+/// largest are for features of very different sizes.
+const POWERS: std::ops::RangeInclusive<i32> = -2..=9;
 const USUAL: usize = 3;
 
 params! {
@@ -53,7 +55,7 @@ impl Fit for LinearSvm {
             return Ok(self.clone());
         }
         let x = centred(train.x(), &mean(train.x()));
-        let values = decades(2.0 / decade(mean_square(x.as_ref())), POWERS);
+        let values = decades(2.0 / decade(0.5 / Kernel::Rbf.width(Gamma::Auto(1.0), train.x())), POWERS);
         let best = Jury::new(train).and_then(|jury| best_theta(&jury, x.as_ref(), train, &values, USUAL, watch));
         Ok(LinearSvm { theta: Some(settled(Self::KEY, "theta", best, THETA, watch)) })
     }

@@ -11,7 +11,7 @@
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
 use crate::linalg::mul;
-use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, mean_square, settled};
+use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
@@ -19,9 +19,10 @@ use faer::{Mat, MatRef};
 
 /// `lambda` where nothing can be chosen.
 pub(crate) const LAMBDA: f64 = 1e-3;
-/// Powers of ten, times the samples' mean square, from which `lambda` is chosen; this place is preferred among equals.
-const POWERS: std::ops::RangeInclusive<i32> = -5..=2;
-const USUAL: usize = 3;
+/// Powers of ten, times the samples' median square, from which `lambda` is chosen; this place is preferred among equals. The smallest
+/// are for features of very different sizes.
+const POWERS: std::ops::RangeInclusive<i32> = -10..=2;
+const USUAL: usize = 8;
 
 params! {
     /// Parameters of ridge regression.
@@ -69,7 +70,7 @@ impl Fit for Ridge {
 fn best_lambda(train: &Dataset) -> Option<(f64, Verdict)> {
     let jury = Jury::new(train)?;
     let spectrum = Spectrum::new(train.x(), train.blocks()).ok()?;
-    let values = decades(decade(mean_square(train.x())), POWERS);
+    let values = decades(decade(median_square(train.x())), POWERS);
     best_of(&values, USUAL, |lambda| jury.verdict(spectrum.ridge_left_out(&jury.places, &jury.targets, lambda)))
 }
 
