@@ -76,11 +76,6 @@ impl DataArgs {
         }
     }
 
-    /// Reads DATA with its labels.
-    pub fn read_labelled(&self, path: &Path, console: &Console) -> Result<LabData, Failure> {
-        Self::read_with(path, &self.options(), console)
-    }
-
     /// Reads DATA with its labels, with these options.
     pub fn read_with(path: &Path, options: &ReadOptions, console: &Console) -> Result<LabData, Failure> {
         let source = Input::open(path)?.read_once(options)?.told(console);

@@ -14,7 +14,7 @@ mod trial;
 
 use crate::Result;
 use crate::linalg::{dot, vectorised};
-use faer::{Mat, MatRef};
+use faer::Mat;
 use held::Held;
 use rayon::prelude::*;
 use tile::{TILE, Tile};
@@ -208,13 +208,6 @@ fn divide(scores: &mut Mat<f64>, scale: f64) {
         let column = scores.col_as_slice_mut(i);
         column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-CLIP, CLIP) });
     }
-}
-
-/// The scale of scores: root of the median, over samples, of the mean square of their centred scores.
-pub(crate) fn scale(scores: MatRef<'_, f64>) -> f64 {
-    let mut centred = scores.to_owned();
-    centre(&mut centred);
-    scale_of_centred(&centred)
 }
 
 /// Root of the median, over samples, of the mean square of their centred scores.
