@@ -1,13 +1,15 @@
 """How honest `auto` is about itself: `auto_estimates.py [--splits 20] [--data FOLDER]`.
 
-Over stratified splits of each set: leave-one-out accuracy against test accuracy, expected calibration error (15 bins) of the
-probabilities of test samples, and how many of 5 % flipped training labels stand in the first 5 % of the suspicious list.
-Needs the Python module; ATOMLEARN_AUTO_REFERENCE may name a NumPy version of the method, which then gets the same splits.
+Over stratified splits of each set: leave-one-out accuracy against test accuracy, expected calibration error (15 bins)
+of the probabilities of test samples, and how many of 5 % flipped training labels stand in the first 5 % of the
+suspicious list. Needs the Python module; ATOMLEARN_AUTO_REFERENCE may name a NumPy version of the method, which then
+gets the same splits.
 """
 
 import argparse
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +91,9 @@ class Reference:
 
 def measure(train_model, x, y, per_class, count, flips):
     y = np.unique(y, return_inverse=True)[1]
-    found = {"leave-one-out minus test": [], "calibration error": [], "test accuracy": []} | ({"caught": []} if flips else {})
+    found = {"leave-one-out minus test": [], "calibration error": [], "test accuracy": []} | (
+        {"caught": []} if flips else {}
+    )
     for train, test, rng in splits(y, per_class, count):
         model = train_model(x[train], y[train])
         probabilities = model.test(x[test])
@@ -117,7 +121,9 @@ def main():
 
         module = numpy_version()
     results = {}
-    print("| set | who | test accuracy | leave-one-out minus test, points | calibration error | flipped labels caught |")
+    print(
+        "| set | who | test accuracy | leave-one-out minus test, points | calibration error | flipped labels caught |"
+    )
     print("|---|---|---|---|---|---|")
     for name in args.only or SETS:
         file, per_class, prep = SETS[name]
@@ -127,15 +133,16 @@ def main():
             continue
         content = loadmat(path)
         x, y = np.ascontiguousarray(content["X"].T, dtype=float), content["y"].ravel().astype(int)
-        who = {"auto": lambda x, y: Ours(x, y, prep)}
+        who = {"auto": partial(Ours, prep=prep)}
         if module is not None:
-            who["NumPy"] = lambda x, y: Reference(module, x, y, prep)
+            who["NumPy"] = partial(Reference, module, prep=prep)
         for label, train_model in who.items():
             found = measure(train_model, x, y, per_class, args.splits, name == "digits")
             results[f"{name}, {label}"] = found
+            gap = found["leave-one-out minus test"]
             cells = [
                 f"{100 * found['test accuracy']['mean']:.2f} %",
-                f"{100 * found['leave-one-out minus test']['mean']:+.2f} (sd {100 * found['leave-one-out minus test']['sd']:.2f})",
+                f"{100 * gap['mean']:+.2f} (sd {100 * gap['sd']:.2f})",
                 f"{100 * found['calibration error']['mean']:.2f} %",
                 f"{100 * found['caught']['mean']:.1f} %" if "caught" in found else "-",
             ]

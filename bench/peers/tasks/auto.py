@@ -1,7 +1,7 @@
 """The self-tuning classifier: whole training with one view, against a plain NumPy version and a grid search of an SVM.
 
-The NumPy version is a file with a class `Auto(views=...)` that has `fit` and `predict`; the variable ATOMLEARN_AUTO_REFERENCE
-names it. Without it, the grid search is the only peer.
+The NumPy version is a file with a class `Auto(views=...)` that has `fit` and `predict`; the variable
+ATOMLEARN_AUTO_REFERENCE names it. Without it, the grid search is the only peer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from typing import Any, Optional
 
-import numpy as np
 from atomlearn import AutoClassifier
 from leaderboard_sklearn import BASELINES
 from sklearn.datasets import load_digits
@@ -46,9 +45,7 @@ def row(data: Problem, quick: bool, threads: int) -> Row:
     contestants = [Contestant("atomlearn", lambda: ours.fit(data.train, data.y_train), ours=True)]
     reference = numpy_version()
     if reference is not None:
-        contestants.append(
-            Contestant("NumPy", lambda: reference.Auto(views=("unit",)).fit(data.train, data.y_train))
-        )
+        contestants.append(Contestant("NumPy", lambda: reference.Auto(views=("unit",)).fit(data.train, data.y_train)))
     if threads == 1 and not quick:
         contestants.append(Contestant("GridSearchCV(SVC)", lambda: svc(data), note="the leaderboard's grid, 3 folds"))
 

@@ -77,7 +77,7 @@ def blobs(n, n_features, n_classes, spread):
 
 @pytest.mark.parametrize("views", ["both", "unit", "standard", "given"])
 def test_views_of_auto(views, digits, tmp_path):
-    """All readings of a few hundred samples; of few features, where linear kernels win, and of pixels, where others do."""
+    """Codes over a few hundred samples, of pixels and of few features."""
     x, y, new, _ = digits
     estimator = atomlearn.AutoClassifier(views=views).fit(x, y)
     agree(estimator, new, tmp_path / "pixels.onnx")
@@ -91,7 +91,8 @@ def test_views_of_auto(views, digits, tmp_path):
 
 def test_auto_of_many_samples(tmp_path):
     """Above 4000 samples codes are over features, Gaussian kernels by landmarks."""
-    x, y = blobs(12_000, 5, 3, 1.5)
+    # So many that landmarks are few and training takes seconds.
+    x, y = blobs(60_000, 5, 3, 1.5)
     estimator = atomlearn.AutoClassifier(views="standard").fit(x, y)
     assert "samples" not in estimator.model_.parts()
     agree(estimator, x[:200], tmp_path / "many.onnx")
