@@ -244,23 +244,27 @@ impl Stage {
         let samples = self.samples.as_ref().map(|(samples, _)| samples.as_ref());
         let mut contributions = Vec::new();
         for (input, readings) in &self.readings {
-            let (values, energy) = match (input, samples) {
-                (Input::Products, Some(samples)) => (graph.times(&x, samples), graph.energy(&x)),
-                (Input::Gaussian(gamma), Some(samples)) => {
-                    (Kernel::Rbf.export(*gamma, samples, graph, &x), graph.scalar(1.0))
-                }
-                (Input::Mapped(map), _) => (map.export(graph, &x), graph.scalar(1.0)),
-                _ => (x.clone(), graph.scalar(1.0)),
+            let values = match (input, samples) {
+                (Input::Products, Some(samples)) => graph.times(&x, samples),
+                (Input::Gaussian(gamma), Some(samples)) => Kernel::Rbf.export(*gamma, samples, graph, &x),
+                (Input::Mapped(map), _) => map.export(graph, &x),
+                _ => x.clone(),
             };
-            contributions.extend(readings.iter().map(|reading| reading.export(graph, &values, &energy, n_classes)));
+            for reading in readings {
+                // Of the sample with itself, which residuals of codes over samples need.
+                let energy = matches!(reading.rule, Rule::Residual(..)).then(|| match input {
+                    Input::Products => graph.energy(&x),
+                    _ => graph.scalar(1.0),
+                });
+                contributions.push(reading.export(graph, &values, energy.as_ref().unwrap_or(&x), n_classes));
+            }
         }
         contributions
     }
 }
 
 impl Prepared {
-    /// Its contribution in a graph; `energy` is the kernel value of the sample with itself, which residuals of codes over samples
-    /// need.
+    /// Its contribution in a graph; `energy` is the kernel value of the sample with itself.
     fn export(&self, graph: &mut Graph, values: &Value, energy: &Value, n_classes: usize) -> Value {
         let scores = match &self.rule {
             Rule::Linear(rule) => graph.linear(values, rule.weights.as_ref(), &rule.bias),
