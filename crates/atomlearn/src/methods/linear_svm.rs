@@ -19,9 +19,8 @@ use faer::{Mat, MatRef};
 
 /// `theta` where nothing can be chosen.
 pub(crate) const THETA: f64 = 20.0;
-/// `theta` is chosen from 2 times these powers of ten, over half the median squared distance of samples; the way starts at this place. The
-/// largest are for features of very different sizes.
-const POWERS: std::ops::RangeInclusive<i32> = -2..=9;
+/// `theta` is chosen from 2 times these powers of ten, over half the median squared distance of samples; the way starts at this place.
+const POWERS: std::ops::RangeInclusive<i32> = -2..=4;
 const USUAL: usize = 3;
 
 params! {
@@ -56,7 +55,13 @@ impl Fit for LinearSvm {
         }
         let x = centred(train.x(), &mean(train.x()));
         let values = decades(2.0 / decade(0.5 / Kernel::Rbf.width(Gamma::Auto(1.0), train.x())), POWERS);
-        let best = Jury::new(train).and_then(|jury| best_theta(&jury, x.as_ref(), train, &values, USUAL, watch));
+        let best = Jury::new(train).and_then(|jury| {
+            let mut best_of = |values: &[f64], usual: usize| best_theta(&jury, x.as_ref(), train, values, usual, watch);
+            let best = best_of(&values, USUAL);
+            // Among features of very different sizes the distance of samples is that of the longest feature alone.
+            let fixed = if values.contains(&THETA) { None } else { best_of(&[THETA], 0) };
+            fixed.into_iter().chain(best).min_by(|(_, a), (_, b)| a.loss.total_cmp(&b.loss))
+        });
         Ok(LinearSvm { theta: Some(settled(Self::KEY, "theta", best, THETA, watch)) })
     }
 
