@@ -15,6 +15,9 @@ const MOST_VALUES: usize = 1 << 28;
 /// Nodes that make tensors out of a few constants make no more values than this.
 const MOST_MADE: f64 = (1u64 << 26) as f64;
 
+/// Values of an image of which scales make a larger one, as far as limits are concerned.
+const USUAL_IMAGE: f64 = 128.0 * 128.0;
+
 /// Refuses constants that are larger than the file: every value takes a byte at least.
 pub(super) fn check(path: &Path, graph: &GraphProto, file_bytes: usize) -> Result<()> {
     check_within(path, graph, file_bytes, DEEPEST)
@@ -72,9 +75,14 @@ fn made(node: &NodeProto, constants: &HashMap<&str, &TensorProto>) -> Option<f64
     let input =
         |i: usize| node.input.get(i).and_then(|name| constants.get(name.as_str())).map(|tensor| numbers(tensor));
     let product = |sides: Vec<f64>| sides.iter().product::<f64>();
+    let enlarged = |scales: Vec<f64>| USUAL_IMAGE * product(scales);
     match node.op_type.as_str() {
         "ConstantOfShape" => input(0).map(product),
         "Expand" | "Tile" => input(1).map(product),
+        // Scales, or else sizes; padding makes at least as many values as it is wide.
+        "Resize" => [input(2).map(enlarged), input(3).map(product)].into_iter().flatten().reduce(f64::max),
+        "Upsample" => input(1).map(enlarged),
+        "Pad" => input(1).map(|widths| widths.iter().fold(0.0, |most, width| width.abs().max(most))),
         "Range" => {
             let first = |i: usize| input(i).and_then(|values| values.first().copied());
             Some((first(1)? - first(0)?) / first(2)?)
@@ -161,6 +169,13 @@ mod tests {
         for (op, inputs) in [("ConstantOfShape", vec!["s"]), ("Expand", vec!["x", "s"]), ("Tile", vec!["x", "s"])] {
             assert!(message(&graph(huge(), op, &inputs)).contains("1e10 values"), "{op}");
         }
+        for (op, inputs) in
+            [("Resize", vec!["x", "", "s"]), ("Resize", vec!["x", "", "", "s"]), ("Upsample", vec!["x", "s"])]
+        {
+            assert!(message(&graph(huge(), op, &inputs)).contains("values"), "{op} {inputs:?}");
+        }
+        assert!(message(&graph(tensor("s", &[2], &[0, 1 << 40]), "Pad", &["x", "s"])).contains("values"));
+        assert!(check(Path::new("n"), &graph(tensor("s", &[2], &[2, 2]), "Resize", &["x", "", "s"]), 1000).is_ok());
         assert!(check(Path::new("n"), &graph(tensor("s", &[2], &[8, 8]), "Tile", &["x", "s"]), 1000).is_ok());
         let mut raw = tensor("s", &[2], &[]);
         raw.raw_data = [100_000i64.to_le_bytes(), 100_000i64.to_le_bytes()].concat();
