@@ -52,7 +52,9 @@ fn brute_force(key: &str, spec: &Spec) -> Vec<Vec<f64>> {
     let point = |i: usize| {
         let mut params = spec.grid.point(i);
         let open = method.fixed(&Values::new()).unwrap();
-        open.into_iter().for_each(|(name, value)| drop(params.entry(name).or_insert(value)));
+        for (name, value) in open {
+            params.entry(name).or_insert(value);
+        }
         let prep = params.remove("prep").map_or("pca:7,unit".into(), |prep| prep.as_str().unwrap().to_string());
         let on = |fold: &Split| {
             let fold = Prepared::new(&data, &prep.parse().unwrap(), fold).unwrap();
