@@ -85,6 +85,6 @@ def test_mistakes_are_named(digits, tmp_path):
 def test_presets():
     assert LCDLSVClassifier.from_preset("paper").theta == 0.2
     assert LCDLSVClassifier.from_preset("paper", theta=1.0).theta == 1.0
-    with pytest.raises(ValueError, match="unknown preset `papre`: lcdl-sv has authors-code, paper"):
+    with pytest.raises(ValueError, match="unknown preset `papre`: lcdl-sv has default, authors-code, paper"):
         LCDLSVClassifier.from_preset("papre")
     assert atomlearn.LCKSVDClassifier.from_preset("published", variant=1).alpha == 16.0

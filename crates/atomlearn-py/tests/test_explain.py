@@ -10,7 +10,7 @@ from atomlearn import CRCClassifier, LCDLSVClassifier, LinearSVMClassifier
 
 def test_lcdl_sv_parts_add_up_to_the_fused_score(digits):
     X, y, X_test, _ = digits
-    model = LCDLSVClassifier(prep="pca:30,unit").fit(X, y)
+    model = LCDLSVClassifier(prep="pca:30,unit", eta2=2.0).fit(X, y)
     why = model.explain(X_test[:20], top=3)
     for i, one in enumerate(why):
         scores = {rule: np.array(values) for rule, values in one.scores.items()}

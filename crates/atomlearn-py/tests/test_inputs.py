@@ -118,7 +118,7 @@ def test_bad_samples_and_parameters_are_refused_by_name(digits):
         ({"lambda1": -1.0}, "parameter `lambda1` = -1.0: must be a number > 0"),
         ({"lambda1": np.nan}, "parameter `lambda1` = nan: must be finite"),
         ({"knn": 1.5}, "parameter `knn` = 1.5: must be a whole number >= 1"),
-        ({"rule": "both"}, 'parameter `rule` = "both": must be residual | svm | fused'),
+        ({"rule": "both"}, 'parameter `rule` = "both": must be auto or residual | svm | fused'),
         ({"prep": "pca:30,unti"}, "unknown preprocessing step `unti` (did you mean `unit`?)"),
         ({"n_threads": 0}, "parameter `n_threads` = 0: must be None or a whole number >= 1"),
     ]:

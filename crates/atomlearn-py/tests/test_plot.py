@@ -21,7 +21,7 @@ def test_atoms_are_taken_back_through_preprocessing(digits):
 
 def test_atoms_convergence_and_confusion(digits):
     X, y, X_test, y_test = digits
-    model = LCDLSVClassifier(prep="pca:30,unit").fit(X, y)
+    model = LCDLSVClassifier(prep="pca:30,unit", max_iter=5).fit(X, y)
     figure = plot.atoms(model, (8, 8), most=20)
     assert sum(bool(axis.images) for axis in figure.axes) == 20
     axis = plot.convergence(model)

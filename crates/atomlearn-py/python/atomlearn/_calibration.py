@@ -9,6 +9,8 @@ calibration of modern neural networks, ICML 2017.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
@@ -34,10 +36,22 @@ def inverse_temperature(estimator, X: np.ndarray, y: np.ndarray, n_folds: int) -
         )
     scores = np.empty((len(targets), len(classes)))
     folds = StratifiedKFold(min(n_folds, counts.min()), shuffle=True, random_state=0)
+    quiet = clone(estimator).set_params(probability=False, callback=None, verbose=0)
+    # What is left open is chosen once, on all samples as in the fit itself: folds that chose on their own would have
+    # scores of different rules and scales, for which no temperature is right.
+    if any(isinstance(value, str) and value == "auto" for value in quiet.get_params().values()):
+        quiet.set_params(**_chosen(clone(quiet).fit(X, y)))
     for train, test in folds.split(X, targets):
-        fold = clone(estimator).set_params(probability=False, callback=None, verbose=0)
-        scores[test] = fold.fit(X[train], y[train])._scores(X[test])
+        scores[test] = clone(quiet).fit(X[train], y[train])._scores(X[test])
     return best_inverse_temperature(scores, targets)
+
+
+def _chosen(fitted) -> dict:
+    """The values that a fit chose for parameters that were left open."""
+    from ._base import PYTHON_NAMES  # which imports this module
+
+    chosen = json.loads(fitted.model_.info).get("chosen") or {}
+    return {PYTHON_NAMES.get(name, name): value for name, value in chosen.items()}
 
 
 def best_inverse_temperature(scores: np.ndarray, targets: np.ndarray) -> float:

@@ -31,7 +31,14 @@ def load(path: str | os.PathLike) -> DictionaryClassifier:
     """
     model = _atomlearn.Model.load(path)
     estimator_class = ESTIMATORS[model.method]
-    params = {PYTHON_NAMES.get(name, name): value for name, value in json.loads(model.params).items()}
+    # What training chose was left open by the estimator.
+    chosen = json.loads(model.info).get("chosen") or {}
+    defaults = estimator_class().get_params()
+    params = {}
+    for name, value in json.loads(model.params).items():
+        ours = PYTHON_NAMES.get(name, name)
+        left_open = name in chosen or value is None
+        params[ours] = "auto" if left_open and defaults.get(ours) == "auto" else value
     keys = list(estimator_class._methods)
     if len(keys) > 1:
         params["variant"] = keys.index(model.method) + 1
