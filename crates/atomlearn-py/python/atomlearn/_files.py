@@ -31,14 +31,12 @@ def load(path: str | os.PathLike) -> DictionaryClassifier:
     """
     model = _atomlearn.Model.load(path)
     estimator_class = ESTIMATORS[model.method]
-    # What training chose was left open by the estimator.
-    chosen = json.loads(model.info).get("chosen") or {}
+    # Parameters that training chose have the chosen values; what a method decides by itself is open in the file.
     defaults = estimator_class().get_params()
     params = {}
     for name, value in json.loads(model.params).items():
         ours = PYTHON_NAMES.get(name, name)
-        left_open = name in chosen or value is None
-        params[ours] = "auto" if left_open and defaults.get(ours) == "auto" else value
+        params[ours] = "auto" if value is None and defaults.get(ours) == "auto" else value
     keys = list(estimator_class._methods)
     if len(keys) > 1:
         params["variant"] = keys.index(model.method) + 1
