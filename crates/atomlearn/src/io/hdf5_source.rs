@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How often a file may be read over, and what any file may be read beyond that.
 const TIMES: u64 = 16;
 const FREE: u64 = 32 << 20;
-/// What a read costs beside its bytes: what is read may be kept as up to 8 KiB of lists, and all of it must stay below 1 GiB.
-const PER_READ: u64 = 512;
+/// What a read costs beside its bytes.
+const PER_READ: u64 = 64;
 
 struct Metered {
     bytes: Vec<u8>,

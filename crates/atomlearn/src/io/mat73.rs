@@ -110,8 +110,13 @@ impl<'a> Mat73<'a> {
         if let Ok(Some(chunk)) = dataset.chunk_shape() {
             let chunk: Vec<usize> = chunk.iter().map(|&side| usize::try_from(side).unwrap_or(usize::MAX)).collect();
             let chunk = limits::check_expansion(self.path, &format!("a chunk of `{name}`"), &chunk, self.file_bytes)?;
-            let chunks = dataset.chunks().map_err(|error| self.bad(name, error))?.len() as u64;
-            self.inflate(name, chunks.saturating_mul(chunk as u64).saturating_mul(size as u64))?;
+            let chunks = dataset.chunks().map_err(|error| self.bad(name, error))?;
+            // Memory is taken for a stored chunk before it is read, whatever size the index gives it.
+            if chunks.iter().any(|chunk| u64::from(chunk.storage_size) > self.file_bytes as u64) {
+                let why = format!("a chunk of `{name}` is larger than the file; the file is damaged");
+                return Err(Error::format(self.path, why));
+            }
+            self.inflate(name, (chunks.len() as u64).saturating_mul(chunk as u64).saturating_mul(size as u64))?;
         }
         Ok(count)
     }
