@@ -112,7 +112,7 @@ impl<'a> Mat73<'a> {
             let chunk = limits::check_expansion(self.path, &format!("a chunk of `{name}`"), &chunk, self.file_bytes)?;
             let chunks = dataset.chunks().map_err(|error| self.bad(name, error))?;
             // Memory is taken for a stored chunk before it is read, whatever size the index gives it.
-            if chunks.iter().any(|chunk| u64::from(chunk.storage_size) > self.file_bytes as u64) {
+            if chunks.iter().any(|chunk| chunk.storage_size > self.file_bytes as u64) {
                 let why = format!("a chunk of `{name}` is larger than the file; the file is damaged");
                 return Err(Error::format(self.path, why));
             }
