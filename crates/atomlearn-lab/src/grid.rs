@@ -147,7 +147,7 @@ mod tests {
         let method = registry::method("crc").unwrap();
         let message = |own: &[Axis], fixed: &[String]| Grid::new(method, own, fixed).unwrap_err().to_string();
         assert!(message(&[axis("kapa", json!([1.0]))], &[]).contains("did you mean `kappa`"));
-        assert!(message(&[axis("kappa", json!([-1.0]))], &[]).contains("a number > 0"));
+        assert!(message(&[axis("kappa", json!([-1.0]))], &[]).contains("must be auto or a number > 0"));
         assert!(message(&[axis("kappa", json!([1.0, 1.0]))], &[]).contains("twice"));
         assert!(message(&[axis("kappa", json!([]))], &[]).contains("no value"));
         assert!(message(&[axis("kappa", json!([1.0]))], &["kappa".into()]).contains("leave one"));

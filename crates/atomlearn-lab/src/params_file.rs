@@ -127,7 +127,7 @@ mod tests {
         let bad = |text: &str| parse(text).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(bad("method = 'crcc'").contains("did you mean `crc`"));
         assert!(bad("method = 'crc'\n[params]\nkapa = 1").contains("did you mean `kappa`"));
-        assert!(bad("method = 'crc'\n[params]\nkappa = -1").contains("a number > 0"));
+        assert!(bad("method = 'crc'\n[params]\nkappa = -1").contains("must be auto or a number > 0"));
         assert!(bad("method = 'crc'\n[params]\nkappa = nan").contains("finite"));
         assert!(bad("method = 'crc'\n[params]\nkappa = [1]").contains("finite"));
         assert!(bad("method = 'crc'\nkappa = 1").contains("not a file of parameters"));

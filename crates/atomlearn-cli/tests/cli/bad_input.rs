@@ -41,8 +41,8 @@ fn wrong_usage() {
     place.refuses("trian data.csv", 2, &["train"]);
     place.refuses("train data.csv --method crcc -o out.model", 2, &["unknown method `crcc`", "did you mean `crc`?"]);
     place.refuses(&format!("{TRAIN} --set kapa=1"), 2, &["unknown parameter `kapa`", "did you mean `kappa`?"]);
-    place.refuses(&format!("{TRAIN} --set kappa=-1"), 2, &["`kappa` = -1", "a number > 0"]);
-    place.refuses(&format!("{TRAIN} --set kappa=x"), 2, &["`kappa`", "a number > 0"]);
+    place.refuses(&format!("{TRAIN} --set kappa=-1"), 2, &["`kappa` = -1", "must be auto or a number > 0"]);
+    place.refuses(&format!("{TRAIN} --set kappa=x"), 2, &["`kappa`", "must be auto or a number > 0"]);
     place.refuses(&format!("{TRAIN} --set kappa"), 2, &["name=value"]);
     place.refuses(&format!("{TRAIN} --set kappa=1 --set kappa=2"), 2, &["given twice"]);
     place.refuses(&format!("{TRAIN} --prep pcaa:3"), 2, &["pcaa", "did you mean `pca`?"]);

@@ -34,7 +34,7 @@ fn tune_writes_parameters_that_train_sweep_and_compare_take() {
     place.write("bad.toml", "method = \"crc\"\n[params]\nkapa = 1\n");
     place.refuses("train data.csv --params bad.toml -o x.model", 3, &["bad.toml", "did you mean `kappa`"]);
     place.refuses("tune data.csv --method crc --grid kapa=1", 2, &["did you mean `kappa`"]);
-    place.refuses("tune data.csv --method crc --grid kappa=0", 2, &["a number > 0"]);
+    place.refuses("tune data.csv --method crc --grid kappa=0", 2, &["must be auto or a number > 0"]);
     place.refuses("tune data.csv --method crc --grid kappa=1,1", 2, &["twice"]);
     place.refuses("tune data.csv --method crc --set kappa=1", 2, &["nothing to tune"]);
     place.refuses("tune data.csv --method crc --folds 1", 2, &["at least two"]);

@@ -11,10 +11,11 @@ use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, settled};
+use crate::observe::Trace;
 use crate::params::{Domain, params};
 use crate::pca::{centred, mean};
 use crate::svm::{self, Svm};
-use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
 /// `theta` where nothing can be chosen.
@@ -93,7 +94,12 @@ pub(super) fn best_theta(
     let targets = train.targets();
     let mut last: Option<Svm> = None;
     descend(values, usual, watch, |theta| {
-        let svm = svm::fit(x, &targets, train.n_classes(), 1.0 / theta, last.as_ref(), &mut ())?;
+        let mut trace = Trace::default();
+        let svm = svm::fit(x, &targets, train.n_classes(), 1.0 / theta, last.as_ref(), &mut trace)?;
+        // The closed form is that of the optimum, and a value that does not get there is none to choose.
+        if !trace.warnings.is_empty() {
+            return Err(Error::numeric(LinearSvm::KEY, "not at the optimum"));
+        }
         let scores = svm::left_out(x, &targets, &svm, 1.0 / theta)?;
         last = Some(svm);
         jury.verdict(select_columns(scores.as_ref(), &jury.places))

@@ -18,6 +18,8 @@ use rayon::prelude::*;
 
 /// A shared Gram matrix pays while it is not much larger than the data, as in training.
 const GRAM_WIDTH: usize = 4;
+/// Squares of features that differ by more than this share too few digits to be added up.
+const GRADED: f64 = 1e6;
 
 /// Scores of every column of `z`, classes x samples, by classifiers trained on all others; `svm` was trained on all of them, with `tau`.
 pub fn left_out(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> Result<Mat<f64>> {
@@ -45,6 +47,8 @@ struct Systems<'a> {
     z: MatRef<'a, f64>,
     tau: f64,
     products: Option<&'a Mat<f64>>,
+    /// The longest feature is more than [`GRADED`] times the shortest.
+    graded: bool,
     /// `(Z^T Z + tau I)^-1` over all samples, where some class has few that are not active.
     whole: Option<Mat<f64>>,
 }
@@ -59,7 +63,10 @@ enum Way {
 
 impl<'a> Systems<'a> {
     fn new(z: MatRef<'a, f64>, products: Option<&'a Mat<f64>>, tau: f64, active: &[Vec<usize>]) -> Self {
-        let mut systems = Systems { z, tau, products, whole: None };
+        let lengths = || (0..z.nrows()).map(|k| z.row(k).norm_l2()).filter(|length| *length > 0.0);
+        let graded =
+            z.nrows() <= z.ncols() && lengths().fold(0.0, f64::max) > GRADED * lengths().fold(f64::INFINITY, f64::min);
+        let mut systems = Systems { z, tau, products, graded, whole: None };
         let crowded = active.iter().filter(|active| systems.way(active.len(), true) == Way::Inactive).count();
         // One inverse over all samples costs as much as that of one class with all of them active.
         if let Some(products) = products.filter(|_| crowded > 1) {
@@ -70,8 +77,11 @@ impl<'a> Systems<'a> {
         systems
     }
 
-    /// The way with the fewest operations.
+    /// The way with the fewest operations; products of samples do not tell features apart that differ this much.
     fn way(&self, n_active: usize, with_whole: bool) -> Way {
+        if self.graded {
+            return Way::Features;
+        }
         let (a, n, m) = (n_active as f64, self.z.ncols() as f64, self.z.nrows() as f64);
         let missing = n - a;
         let over_active = a * a * (a + if self.products.is_some() { 0.0 } else { m });
@@ -108,11 +118,14 @@ impl<'a> Systems<'a> {
         Ok(((0..active.len()).map(|p| inverse[(p, p)]).collect(), sums))
     }
 
-    /// `M = (I - Z_A^T (Z_A Z_A^T + tau I)^-1 Z_A) / tau`.
+    /// `M = (I - Z_A^T (Z_A Z_A^T + tau I)^-1 Z_A) / tau`, with every feature on the scale on which the system has a unit diagonal: features of
+    /// very different sizes would lose all digits of the small ones.
     fn over_features(&self, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let z = select_columns(self.z, active);
+        let mut z = select_columns(self.z, active);
+        let scales: Vec<f64> = (0..z.nrows()).map(|k| (z.row(k).squared_norm_l2() + self.tau).sqrt()).collect();
+        (0..z.ncols()).for_each(|p| z.col_as_slice_mut(p).iter_mut().zip(&scales).for_each(|(v, scale)| *v /= scale));
         let mut system = outer_gram(z.as_ref());
-        (0..system.nrows()).for_each(|k| system[(k, k)] += self.tau);
+        (0..system.nrows()).for_each(|k| system[(k, k)] += self.tau / (scales[k] * scales[k]));
         let solved = Spd::new(system, STAGE)?.solve(z.as_ref());
         let total = Mat::from_fn(z.nrows(), 1, |k, _| z.row(k).iter().sum::<f64>());
         let explained = mul(solved.transpose(), total.as_ref());
@@ -176,6 +189,18 @@ mod tests {
         }
     }
 
+    /// Without a norm to speak of a linear classifier does not depend on the scales of features, and so what a sample adds to it does not.
+    #[test]
+    fn features_of_very_different_sizes_keep_their_digits() {
+        let (plain, _) = problem(9, 40);
+        let graded = Mat::from_fn(9, 40, |i, j| plain[(i, j)] * 10f64.powi(2 * i as i32 - 8));
+        let all: Vec<usize> = (0..40).collect();
+        let parts = |z: &Mat<f64>| Systems::new(z.as_ref(), None, 1e-30, &[]).own_parts(&all).unwrap();
+        for (a, b) in parts(&plain).iter().zip(parts(&graded)) {
+            assert!((a - b).abs() < 1e-9, "{a} {b}");
+        }
+    }
+
     #[test]
     fn the_ways_agree() {
         let (z, targets) = problem(25, 40);
@@ -186,7 +211,7 @@ mod tests {
         let mut shifted = products.clone();
         (0..40).for_each(|i| shifted[(i, i)] += tau);
         let whole = Spd::new(shifted, STAGE).unwrap().inverse();
-        let systems = Systems { z: z.as_ref(), tau, products: Some(&products), whole: None };
+        let systems = Systems { z: z.as_ref(), tau, products: Some(&products), graded: false, whole: None };
         let (expected, sums) = systems.over_active(&active).unwrap();
         assert!(!active.is_empty() && active.len() < 40);
         for (diagonal, other) in [systems.over_features(&active).unwrap(), without_inactive(&whole, &active).unwrap()] {
