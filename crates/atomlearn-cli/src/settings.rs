@@ -6,7 +6,7 @@ use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, METHODS, Method, Values};
 use atomlearn_lab::compare::Entry;
 use atomlearn_lab::grid::{Axis, Grid};
-use atomlearn_lab::lines::Appender;
+use atomlearn_lab::jsonl::Appender;
 use atomlearn_lab::params_file::ParamsFile;
 use atomlearn_lab::{params_file, tune};
 use serde::de::DeserializeOwned;

@@ -6,36 +6,15 @@
 //!
 //! Nothing here prints; a front end watches through [`compare::Watch`].
 
-pub mod card;
-pub mod cells;
-pub mod citations;
-pub mod compare;
-pub mod confusion;
-pub mod crossed;
-pub mod data;
-pub mod explain;
-pub mod findings;
-pub mod folds;
-pub mod grid;
-pub mod inside;
-pub mod lines;
-pub mod metrics;
-pub mod output_kind;
-pub mod outputs;
-pub mod params_file;
-pub mod prepared;
-pub mod provenance;
-pub mod ranks;
-pub mod recipe;
-pub mod record;
-pub mod report;
-pub mod reproduce;
-mod reproduce_table;
-pub mod results;
-pub mod scaling;
-pub mod splits;
-pub mod statistics;
-pub mod sweep;
-pub mod tables;
-pub mod tune;
-pub mod tune_table;
+// Layers, bottom first: stats, protocol, records, run, output; `tests/layers.rs` proves that none knows one above it.
+mod output;
+mod protocol;
+mod records;
+mod run;
+mod stats;
+
+pub use output::{card, citations, findings, output_kind, outputs, report, tables, text_table, tune_table};
+pub use protocol::{data, folds, grid, params_file, recipe, scaling, splits};
+pub use records::{diagnostics, jsonl, provenance, record, results, times};
+pub use run::{compare, explain, prepared, reproduce, sweep, tune};
+pub use stats::{confusion, crossed, metrics, ranks, statistics};

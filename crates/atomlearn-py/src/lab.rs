@@ -10,7 +10,7 @@ use atomlearn::registry::{self, Values};
 use atomlearn::{Error, Step};
 use atomlearn_lab::compare::{Entry, Plan, Run, RunError, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
-use atomlearn_lab::lines::Appender;
+use atomlearn_lab::jsonl::Appender;
 use atomlearn_lab::output_kind::Kind;
 use atomlearn_lab::record::{self, Record};
 use atomlearn_lab::results::comparisons;

@@ -6,7 +6,7 @@ use crate::subject::Subject;
 use atomlearn::MatRef;
 use atomlearn::linalg::select_columns;
 use atomlearn::method::best_class;
-use atomlearn_lab::inside::{self, AtomKind, AtomUse};
+use atomlearn_lab::diagnostics::{self, AtomKind, AtomUse};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -87,9 +87,9 @@ pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Re
         eta2: subject.model.params().get("eta2").and_then(serde_json::Value::as_f64).filter(|_| fuses),
         row,
         rows: x.ncols(),
-        picture: subject.shape.map(inside::picture_size),
-        sample: inside::draw(&column(sample.as_ref(), 0), subject.shape),
-        kind: inside::dictionary(classifier).map(|(kind, _)| kind).filter(|_| !uses.is_empty()),
+        picture: subject.shape.map(diagnostics::picture_size),
+        sample: diagnostics::draw(&column(sample.as_ref(), 0), subject.shape),
+        kind: diagnostics::dictionary(classifier).map(|(kind, _)| kind).filter(|_| !uses.is_empty()),
         raw: drawn.raw,
         atoms: uses.iter().map(|of| drawn.atom(subject, of)).collect(),
         notes: &samples.notes,
@@ -110,7 +110,7 @@ struct Use {
 
 fn strongest(subject: &Subject, prepared: MatRef<'_, f64>) -> Vec<Use> {
     let of = |AtomUse { atom, code, share }| Use { atom, code, share, neighbours: near(subject, atom) };
-    inside::strongest_atoms(subject.classifier(), prepared, ATOMS).into_iter().map(of).collect()
+    diagnostics::strongest_atoms(subject.classifier(), prepared, ATOMS).into_iter().map(of).collect()
 }
 
 /// The nearest neighbours of an atom in the graph.
@@ -135,7 +135,7 @@ struct Drawn {
 
 impl Drawn {
     fn new(subject: &Subject, uses: &[Use]) -> Self {
-        let Some((_, atoms)) = inside::dictionary(subject.classifier()) else {
+        let Some((_, atoms)) = diagnostics::dictionary(subject.classifier()) else {
             return Drawn { pictures: BTreeMap::new(), raw: true };
         };
         let all = uses.iter().flat_map(|of| std::iter::once(of.atom).chain(of.neighbours.iter().map(|(k, _)| *k)));
@@ -144,7 +144,7 @@ impl Drawn {
         let back = subject.model.prep().back(selected.as_ref());
         let patterns = back.as_ref().unwrap_or(&selected);
         let shape = subject.shape.filter(|_| back.is_some());
-        let picture = |(j, &k): (usize, &usize)| (k, inside::draw(&column(patterns.as_ref(), j), shape));
+        let picture = |(j, &k): (usize, &usize)| (k, diagnostics::draw(&column(patterns.as_ref(), j), shape));
         Drawn { pictures: shown.iter().enumerate().map(picture).collect(), raw: back.is_some() }
     }
 

@@ -8,7 +8,7 @@ use atomlearn::registry::{self, Values};
 use atomlearn::{Classifier, Mat, MatRef, Model, export};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest_raw};
-use atomlearn_lab::inside::{self, Graph};
+use atomlearn_lab::diagnostics::{self, Graph};
 use atomlearn_lab::{findings, provenance, splits};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -46,8 +46,8 @@ impl Subject {
         let eight = digits.then_some(ImageShape { rows: 8, cols: 8, column_major: false });
         let fits = |shape: &ImageShape| shape.rows * shape.cols == model.prep().n_features();
         let shape = shape.or_else(|| recorded_shape(&model)).or(eight).filter(fits);
-        let graph = inside::atom_graph(model.classifier(), model.params());
-        let atom_classes = inside::classes_of_atoms(model.classifier());
+        let graph = diagnostics::atom_graph(model.classifier(), model.params());
+        let atom_classes = diagnostics::classes_of_atoms(model.classifier());
         let table = Arc::new(model.table().unwrap_or_else(|| TableSchema::of_places(model.prep().n_features())));
         let (name, images, facts) = (name.into(), None, Value::Null);
         let mut subject = Subject { model, name, shape, graph, atom_classes, images, table, facts };
@@ -102,7 +102,7 @@ impl Subject {
 
     fn describe(&self, examples: Option<Value>) -> Value {
         let (model, classifier) = (&self.model, self.model.classifier());
-        let atoms = inside::dictionary(classifier).map(|(_, atoms)| atoms.ncols());
+        let atoms = diagnostics::dictionary(classifier).map(|(_, atoms)| atoms.ncols());
         json!({
             "schema": "atomlearn.serve-model/1", "version": env!("CARGO_PKG_VERSION"), "name": self.name,
             "method": model.method().key, "title": model.method().title, "paper": model.method().paper,

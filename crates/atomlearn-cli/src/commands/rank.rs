@@ -5,11 +5,12 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
 use atomlearn::file::write_atomically;
-use atomlearn_lab::cells::Cells;
-use atomlearn_lab::ranks::{ALPHA, Ranking, of_records};
+use atomlearn_lab::ranks::{ALPHA, Ranking};
 use atomlearn_lab::record;
 use atomlearn_lab::report::{self, RankSummary};
+use atomlearn_lab::results::ranking;
 use atomlearn_lab::tables::{p_value, percent};
+use atomlearn_lab::text_table::Cells;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -47,7 +48,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     for path in &args.records {
         records.extend(record::read(path)?);
     }
-    let ranking = of_records(&records).map_err(Failure::bad_file)?;
+    let ranking = ranking(&records).map_err(Failure::bad_file)?;
     if let Some(path) = &args.svg {
         write_atomically(path, report::rank_diagram(&RankSummary::from(&ranking))?.as_bytes())?;
     }

@@ -9,9 +9,8 @@ use crate::settings::{self, Own};
 use atomlearn::file::write_atomically;
 use atomlearn::registry;
 use atomlearn_lab::data::LabData;
-use atomlearn_lab::folds::Folds;
-use atomlearn_lab::tune::{self, Tuning};
-use atomlearn_lab::{params_file, splits, tune_table};
+use atomlearn_lab::tune::{self, Folds, Tuning};
+use atomlearn_lab::{splits, tune_table};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -104,7 +103,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     drop(bar);
     let tuned = tuned?;
     if let Some(path) = &args.output {
-        write_atomically(path, params_file::text(&tuned)?.as_bytes())?;
+        write_atomically(path, tuned.params_text()?.as_bytes())?;
         console.note(&format!("parameters written to {}", path.display()));
     }
     if console.json {

@@ -1,0 +1,429 @@
+//! From records to results: one entry per method and rule, with statistics and tests.
+
+use crate::protocol::data::DataInfo;
+use crate::protocol::grid::Axis;
+use crate::records::provenance::Provenance;
+use crate::records::record::{PairedTest, Protocol, Record, RuleOutcome, entry_name};
+use crate::stats::confusion::Confusion;
+use crate::stats::crossed::{SplitValues, crossed_mean};
+use crate::stats::metrics::{balanced_accuracy, macro_f1};
+use crate::stats::ranks::{self, Ranking};
+use crate::stats::statistics::{corrected_resampled_t, holm, mcnemar, mean, std};
+use atomlearn::registry::Values;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Schema of [`Comparison`].
+pub const SCHEMA: &str = "atomlearn.compare/1";
+
+/// A comparison of methods; its JSON is documented in `docs/FORMATS.md`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The data.
+    pub data: DataInfo,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// One entry per method and rule.
+    pub results: Vec<MethodResult>,
+    /// What guessing the most frequent class gets; none in records of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub majority: Option<Majority>,
+    /// Every pair of results.
+    pub tests: Vec<PairTest>,
+    /// Class names in class order, as in the confusion matrices.
+    pub classes: Vec<String>,
+    /// Warnings, each once, with the method that gave it.
+    pub warnings: Vec<Warning>,
+    /// Version, machine and time.
+    pub provenance: Provenance,
+}
+
+/// What guessing the most frequent class of the training part gets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Majority {
+    /// Accuracy on each split.
+    pub accuracy: Vec<f64>,
+    /// Its mean.
+    pub mean: f64,
+}
+
+/// One method under one rule, over all splits.
+#[derive(Clone, Debug, Serialize)]
+pub struct MethodResult {
+    /// Method key.
+    pub method: String,
+    /// What tells it from other entries of the same method, where there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Its own preprocessing, where it differs from the protocol's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prep: Option<String>,
+    /// Decision rule.
+    pub rule: String,
+    /// True if this is the rule that the parameters choose.
+    pub in_use: bool,
+    /// All parameters, except those that were tuned.
+    pub params: Values,
+    /// The values chosen on each split, for a tuned method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Vec<Values>>,
+    /// Wall time of choosing them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tune_seconds: Option<Vec<f64>>,
+    /// Accuracy on each split.
+    pub accuracy: Vec<f64>,
+    /// Mean recall of the classes on each split.
+    pub balanced_accuracy: Vec<f64>,
+    /// Mean F1 of the classes on each split.
+    pub macro_f1: Vec<f64>,
+    /// Log-loss on each split, for methods that have probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_loss: Option<Vec<f64>>,
+    /// Expected calibration error on each split, for methods that have probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ece: Option<Vec<f64>>,
+    /// Area under the ROC curve on each split, for two classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auc: Option<Vec<f64>>,
+    /// Its mean.
+    pub mean: f64,
+    /// Its standard deviation (n - 1); null for one split.
+    pub std: Option<f64>,
+    /// 95 % interval of the mean over samples and splits, see [`crate::stats::crossed`]; null below two test samples.
+    pub ci95: Option<[f64; 2]>,
+    /// Wall time of training.
+    pub train_seconds: Vec<f64>,
+    /// Wall time of testing, all rules at once.
+    pub test_seconds: Vec<f64>,
+    /// CPU time of training.
+    pub train_cpu_seconds: Vec<f64>,
+    /// CPU time of testing.
+    pub test_cpu_seconds: Vec<f64>,
+    /// Wall time of preprocessing.
+    pub prep_seconds: Vec<f64>,
+    /// Iterations; null for methods that do not iterate.
+    pub n_iter: Vec<Option<usize>>,
+    /// Objective after every iteration, one list per split.
+    pub objective: Vec<Vec<Option<f64>>>,
+    /// Counts over all splits: row = true class, column = predicted class.
+    pub confusion: Confusion,
+}
+
+impl MethodResult {
+    /// What people call it: its method and what tells it from others of the same method.
+    pub fn name(&self) -> String {
+        entry_name(&self.method, self.variant.as_deref())
+    }
+}
+
+/// A test of "no difference" between two results.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairTest {
+    /// Method of the first, with its variant in brackets if it has one.
+    pub a: String,
+    /// Rule of the first.
+    pub a_rule: String,
+    /// Method of the second, likewise.
+    pub b: String,
+    /// Rule of the second.
+    pub b_rule: String,
+    /// `crossed` or `corrected-resampled-t`; for one split, `mcnemar`.
+    pub test: &'static str,
+    /// Mean accuracy of the first minus that of the second.
+    pub difference: f64,
+    /// Test statistic.
+    pub statistic: f64,
+    /// Two-sided p-value, not corrected for the number of tests.
+    pub p: f64,
+    /// The same, corrected for the number of tests by Holm's procedure; every verdict goes by this one.
+    pub p_holm: f64,
+}
+
+/// A warning of training.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Method that warned.
+    pub method: String,
+    /// Splits on which it did, from 0.
+    pub splits: Vec<usize>,
+    /// What it said.
+    pub text: String,
+}
+
+/// One comparison for every group of records; see [`groups`].
+pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
+    groups(records).iter().map(|group| comparison(group)).collect()
+}
+
+/// The records of every set of data, preprocessing, training size and number of folds, in order of appearance.
+///
+/// Records of a shorter and of a longer experiment on the same data thus count as one. Those of sweeps are left out: see
+/// [`crate::run::sweep::sweeps`].
+pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
+    let kind = |record: &Record| {
+        let protocol = &record.protocol;
+        let layout = (protocol.train_per_class, protocol.folds);
+        (record.data.sha256.clone(), protocol.prep.clone(), layout, record.classes.clone())
+    };
+    let same = |a: &Record, b: &Record| kind(a) == kind(b);
+    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    for record in records.iter().filter(|record| record.sweep.is_none()) {
+        match groups.iter_mut().find(|group| same(group[0], record)) {
+            Some(group) => group.push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    groups
+}
+
+/// The records of one group by method and parameters, each in order of splits.
+pub fn series<'a>(records: &[&'a Record]) -> Vec<Vec<&'a Record>> {
+    let mut series: Vec<Vec<&Record>> = Vec::new();
+    for &record in records {
+        let same = |other: &Record| {
+            let entry = |r: &Record| (r.method.clone(), r.variant.clone(), r.prep.clone());
+            entry(other) == entry(record) && given(other) == given(record)
+        };
+        match series.iter_mut().find(|series| same(series[0])) {
+            Some(series) => series.push(record),
+            None => series.push(vec![record]),
+        }
+    }
+    series.iter_mut().for_each(|series| series.sort_by_key(|record| (record.split, &record.split_sha256)));
+    series
+}
+
+/// All records must be of one group; there is at least one.
+pub fn comparison(records: &[&Record]) -> Comparison {
+    let first = records[0];
+    let series = series(records);
+    let splits: BTreeSet<&str> = records.iter().map(|record| record.split_sha256.as_str()).collect();
+    let one_seed = records.iter().all(|record| record.protocol.seed == first.protocol.seed);
+    let pairs: Vec<(usize, MethodResult)> = series
+        .iter()
+        .enumerate()
+        .flat_map(|(s, series)| (0..series[0].rules.len()).map(move |r| (s, result(series, r))))
+        .collect();
+    let mut tests = Vec::new();
+    for (i, (sa, a)) in pairs.iter().enumerate() {
+        for (sb, b) in &pairs[i + 1..] {
+            tests.extend(pair_test((&series[*sa], a), (&series[*sb], b), first.protocol.paired_test));
+        }
+    }
+    let corrected = holm(&tests.iter().map(|test: &PairTest| test.p).collect::<Vec<_>>());
+    tests.iter_mut().zip(corrected).for_each(|(test, p)| test.p_holm = p);
+    Comparison {
+        schema: SCHEMA,
+        data: first.data.clone(),
+        protocol: Protocol {
+            repeats: splits.len().div_ceil(first.protocol.folds.unwrap_or(1).max(1)),
+            seed: first.protocol.seed.filter(|_| one_seed),
+            ..first.protocol.clone()
+        },
+        results: pairs.into_iter().map(|(_, result)| result).collect(),
+        majority: majority(records),
+        tests,
+        classes: first.classes.clone(),
+        warnings: warnings(records),
+        provenance: first.provenance.clone(),
+    }
+}
+
+/// What was set rather than chosen: the parameters, or those that were not tuned and the grid of those that were.
+fn given(record: &Record) -> (Values, Option<&[Axis]>) {
+    let Some(choice) = &record.tuned else { return (record.params.clone(), None) };
+    let mut params = record.params.clone();
+    params.retain(|name, _| !choice.grid.iter().any(|axis| axis.name == *name));
+    (params, Some(&choice.grid))
+}
+
+fn result(series: &[&Record], r: usize) -> MethodResult {
+    let first = series[0];
+    let rule = &first.rules[r].rule;
+    // Every record of a method lists its rules in the same order; one that does not is left out.
+    let outcomes = || series.iter().filter_map(|record| Some((record, record.rules.get(r)?)));
+    let accuracy: Vec<f64> = outcomes().map(|(_, outcome)| outcome.accuracy).collect();
+    let mut confusion = Confusion::new(first.classes.len());
+    outcomes().for_each(|(record, outcome)| confusion.add(&record.truth, &outcome.predictions));
+    let by_class = |(record, outcome): (&&Record, &RuleOutcome)| {
+        let mut counts = Confusion::new(record.classes.len());
+        counts.add(&record.truth, &outcome.predictions);
+        (balanced_accuracy(&counts), macro_f1(&counts))
+    };
+    let (balanced_accuracy, macro_f1) = outcomes().map(by_class).unzip();
+    let measure = |value: fn(&RuleOutcome) -> Option<f64>| outcomes().map(|(_, outcome)| value(outcome)).collect();
+    let each = |value: fn(&Record) -> f64| series.iter().map(|record| value(record)).collect();
+    MethodResult {
+        method: first.method.clone(),
+        variant: first.variant.clone(),
+        prep: first.prep.clone(),
+        rule: rule.clone(),
+        in_use: *rule == first.rule,
+        params: given(first).0,
+        tuned: series.iter().map(|record| Some(record.tuned.as_ref()?.chosen.clone())).collect(),
+        tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
+        mean: mean(&accuracy),
+        std: std(&accuracy),
+        ci95: interval95(series, r),
+        accuracy,
+        balanced_accuracy,
+        macro_f1,
+        log_loss: measure(|outcome| Some(outcome.probability?.log_loss)),
+        ece: measure(|outcome| Some(outcome.probability?.ece)),
+        auc: measure(|outcome| outcome.auc),
+        train_seconds: each(|record| record.train_seconds),
+        test_seconds: each(|record| record.test_seconds),
+        train_cpu_seconds: each(|record| record.train_cpu_seconds),
+        test_cpu_seconds: each(|record| record.test_cpu_seconds),
+        prep_seconds: each(|record| record.prep_seconds),
+        n_iter: series.iter().map(|record| record.n_iter).collect(),
+        objective: series.iter().map(|record| record.trace.iter().map(|step| step.objective).collect()).collect(),
+        confusion,
+    }
+}
+
+/// 95 % interval of the mean accuracy of rule `r`.
+fn interval95(series: &[&Record], r: usize) -> Option<[f64; 2]> {
+    let places = tested(series);
+    let right = |record: &Record, i: usize| f64::from(u8::from(record.rules[r].predictions[i] == record.truth[i]));
+    let values = |record: &Record| (0..record.truth.len()).map(|i| right(record, i)).collect();
+    let known = series.iter().zip(&places).filter(|(record, _)| record.rules.len() > r);
+    let splits: Vec<_> = known.map(|(record, samples)| SplitValues { samples, values: values(record) }).collect();
+    crossed_mean(&splits).map(|mean| mean.interval95_of_share())
+}
+
+/// Places of the test samples of every record. Records that do not tell them count as if each tested other samples.
+fn tested(series: &[&Record]) -> Vec<Vec<usize>> {
+    let mut next = usize::MAX;
+    let mut places = |record: &Record| {
+        if record.tested.is_empty() {
+            next -= record.truth.len();
+            return (next..).take(record.truth.len()).collect();
+        }
+        record.tested.clone()
+    };
+    series.iter().map(|record| places(record)).collect()
+}
+
+/// Two results on one split that both were run on.
+struct SharedSplit<'a> {
+    record: &'a Record,
+    a: &'a RuleOutcome,
+    b: &'a RuleOutcome,
+}
+
+impl<'a> SharedSplit<'a> {
+    /// The differences with the places of their samples.
+    fn values(&self) -> SplitValues<'a> {
+        SplitValues { samples: &self.record.tested, values: self.differences() }
+    }
+
+    /// For every test sample 1 if only the first result was right on it, -1 if only the second, else 0.
+    fn differences(&self) -> Vec<f64> {
+        let right =
+            |outcome: &RuleOutcome, i: usize| f64::from(u8::from(outcome.predictions[i] == self.record.truth[i]));
+        (0..self.record.truth.len()).map(|i| right(self.a, i) - right(self.b, i)).collect()
+    }
+}
+
+/// Tests "no difference" on the splits both were run on.
+fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult), wanted: PairedTest) -> Option<PairTest> {
+    let outcome_of = |record: &'_ Record, rule: &str| record.rules.iter().position(|o| o.rule == rule);
+    let mut shared: Vec<SharedSplit<'_>> = Vec::new();
+    for &record in a.0 {
+        let Some(&other) = b.0.iter().find(|other| other.split_sha256 == record.split_sha256) else { continue };
+        let rules = outcome_of(record, &a.1.rule).zip(outcome_of(other, &b.1.rule));
+        shared.extend(rules.map(|(ra, rb)| SharedSplit { record, a: &record.rules[ra], b: &other.rules[rb] }));
+    }
+    let accuracies_a: Vec<f64> = shared.iter().map(|split| split.a.accuracy).collect();
+    let accuracies_b: Vec<f64> = shared.iter().map(|split| split.b.accuracy).collect();
+    // Without their places in the data, samples that are tested twice cannot be told from others.
+    let places_known = shared.iter().all(|split| !split.record.tested.is_empty());
+    let (test, outcome) = match shared.as_slice() {
+        [] => return None,
+        [split] => {
+            let only = |who: f64| split.differences().iter().filter(|&&d| d == who).count() as u64;
+            ("mcnemar", mcnemar(only(1.0), only(-1.0)))
+        }
+        several if wanted == PairedTest::Crossed && places_known => {
+            let differences: Vec<SplitValues<'_>> = several.iter().map(SharedSplit::values).collect();
+            ("crossed", crossed_mean(&differences)?.test_zero())
+        }
+        several => {
+            let n_train: Vec<f64> = several.iter().map(|split| split.record.n_train as f64).collect();
+            let n_test: Vec<f64> = several.iter().map(|split| split.record.truth.len() as f64).collect();
+            let outcome = corrected_resampled_t(&accuracies_a, &accuracies_b, mean(&n_train), mean(&n_test))?;
+            ("corrected-resampled-t", outcome)
+        }
+    };
+    Some(PairTest {
+        a: a.1.name(),
+        a_rule: a.1.rule.clone(),
+        b: b.1.name(),
+        b_rule: b.1.rule.clone(),
+        test,
+        difference: mean(&accuracies_a) - mean(&accuracies_b),
+        statistic: outcome.statistic,
+        p: outcome.p,
+        p_holm: outcome.p,
+    })
+}
+
+/// What guessing gets on every split, each split once.
+fn majority(records: &[&Record]) -> Option<Majority> {
+    let mut splits: Vec<&Record> = Vec::new();
+    for &record in records {
+        if !splits.iter().any(|known| known.split_sha256 == record.split_sha256) {
+            splits.push(record);
+        }
+    }
+    splits.sort_by_key(|record| (record.split, &record.split_sha256));
+    let accuracy = splits.iter().map(|record| record.majority).collect::<Option<Vec<f64>>>()?;
+    Some(Majority { mean: mean(&accuracy), accuracy })
+}
+
+/// The ranking of all methods that were run on every data set among the records; `Err` says why there is none.
+///
+/// A method counts with the rule in use. Of a data set that was used under several protocols only the first counts,
+/// since the others are not independent of it.
+pub fn ranking(records: &[Record]) -> Result<Ranking, String> {
+    let mut sets: Vec<Comparison> = Vec::new();
+    for comparison in comparisons(records) {
+        if sets.iter().all(|held| held.data.sha256 != comparison.data.sha256) {
+            sets.push(comparison);
+        }
+    }
+    let mean = |set: &Comparison, method: &str| {
+        set.results.iter().find(|result| result.method == method && result.in_use).map(|result| result.mean)
+    };
+    let first = sets.first().ok_or("the records hold no comparison")?;
+    let mut methods: Vec<String> = Vec::new();
+    for result in first.results.iter().filter(|result| result.in_use) {
+        if !methods.contains(&result.method) && sets.iter().all(|set| mean(set, &result.method).is_some()) {
+            methods.push(result.method.clone());
+        }
+    }
+    let values = |method: &String| sets.iter().filter_map(|set| mean(set, method)).collect::<Vec<f64>>();
+    let accuracy: Vec<Vec<f64>> = methods.iter().map(values).collect();
+    let names = sets.iter().map(|set| set.data.path.rsplit(['/', '\\']).next().unwrap_or_default().to_string());
+    ranks::ranking(names.collect(), methods, accuracy)
+}
+
+/// Every warning once, with the splits it was given on.
+pub fn warnings(records: &[&Record]) -> Vec<Warning> {
+    let mut all: Vec<Warning> = Vec::new();
+    for record in records {
+        for text in &record.warnings {
+            match all.iter_mut().find(|known| known.method == record.method && known.text == *text) {
+                Some(known) if known.splits.contains(&record.split) => {}
+                Some(known) => known.splits.push(record.split),
+                None => {
+                    all.push(Warning { method: record.method.clone(), splits: vec![record.split], text: text.clone() })
+                }
+            }
+        }
+    }
+    all
+}

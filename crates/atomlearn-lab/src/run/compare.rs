@@ -1,0 +1,494 @@
+//! Running an experiment: every method on the same splits, one record per method and split.
+
+use crate::protocol::data::LabData;
+use crate::protocol::splits::{Split, Splits};
+use crate::records::diagnostics::{self, Inside, Probe, Progress};
+use crate::records::jsonl::Appender;
+use crate::records::provenance::Provenance;
+use crate::records::record::{self, Choice, Mistake, PairedTest, Protocol, Record, RuleOutcome};
+use crate::records::times::Clock;
+use crate::run::prepared::Prepared;
+use crate::run::tune::{self, Folds, Tuning};
+use crate::stats::confusion::accuracy;
+use crate::stats::metrics;
+use atomlearn::method::best_class;
+use atomlearn::observe::Trace;
+use atomlearn::prep::PrepSpec;
+use atomlearn::registry::{self, Method, Values};
+use atomlearn::{Classifier, Error, MatRef, Observer, Step};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// A method with all its parameters.
+#[derive(Clone)]
+pub struct Entry {
+    /// The method.
+    pub method: &'static Method,
+    /// Its parameters, completed.
+    pub params: Values,
+    /// How some of them are chosen on every training part, if they are.
+    pub tune: Option<tune::Spec>,
+    /// The parameter whose effect is studied, in a sweep.
+    pub sweep: Option<String>,
+    /// The method's own preprocessing, where it differs from that of the plan.
+    pub prep: Option<PrepSpec>,
+    /// What tells it from other entries of the same method, where there are such.
+    pub variant: Option<String>,
+}
+
+impl Entry {
+    /// A method with fixed parameters.
+    pub fn new(method: &'static Method, params: Values) -> Self {
+        Entry { method, params, tune: None, sweep: None, prep: None, variant: None }
+    }
+}
+
+/// An experiment.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// Labelled samples.
+    pub data: &'a LabData,
+    /// Which of them train and test.
+    pub splits: &'a Splits,
+    /// Preprocessing, fitted on each training part alone, for all methods that do not choose theirs.
+    pub prep: &'a PrepSpec,
+    /// What is compared.
+    pub entries: &'a [Entry],
+}
+
+/// Which run of the experiment something is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// Method key.
+    pub method: &'a str,
+    /// Split, from 0.
+    pub split: usize,
+    /// Runs that are done.
+    pub done: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// Splits in all; every split has the same number of runs.
+    pub splits: usize,
+}
+
+/// Watches an experiment; `()` watches nothing.
+pub trait Watch: Send {
+    /// A run begins.
+    fn begin(&mut self, run: Run<'_>) {
+        let _ = run;
+    }
+
+    /// So many of the trainings that choose parameters for a run are done.
+    fn tuning(&mut self, run: Run<'_>, done: usize, total: usize) {
+        let _ = (run, done, total);
+    }
+
+    /// Training has done an iteration; `Break` ends the experiment.
+    fn step(&mut self, run: Run<'_>, step: &Step<'_>) -> ControlFlow<()> {
+        let _ = (run, step);
+        ControlFlow::Continue(())
+    }
+
+    /// A training without iterations has done a part of its work; `Break` ends the experiment.
+    fn progress(&mut self, run: Run<'_>, done: usize, total: usize) -> ControlFlow<()> {
+        let _ = (run, done, total);
+        ControlFlow::Continue(())
+    }
+
+    /// A run is over, or its record was there before.
+    fn end(&mut self, run: Run<'_>, record: &Record) {
+        let _ = (run, record);
+    }
+
+    /// Whether to look inside this run, for the report; see [`crate::records::diagnostics`].
+    fn look_inside(&mut self, run: Run<'_>) -> bool {
+        let _ = run;
+        false
+    }
+
+    /// Asked between runs; `Break` ends the experiment.
+    fn go_on(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Watch for () {}
+
+/// What went wrong, and in which run.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{source}", where_text(.method, .split))]
+pub struct RunError {
+    /// Method, if it was one method's fault.
+    pub method: Option<String>,
+    /// Split, from 0.
+    pub split: Option<usize>,
+    /// The error itself.
+    pub source: Error,
+}
+
+fn where_text(method: &Option<String>, split: &Option<usize>) -> String {
+    match (method, split) {
+        (Some(method), Some(split)) => format!("{method}, split {split} (counted from 0): "),
+        (None, Some(split)) => format!("split {split} (counted from 0): "),
+        _ => String::new(),
+    }
+}
+
+impl From<Error> for RunError {
+    fn from(source: Error) -> Self {
+        RunError { method: None, split: None, source }
+    }
+}
+
+impl Plan<'_> {
+    /// How the experiment is laid out.
+    pub fn protocol(&self) -> Protocol {
+        Protocol {
+            train_per_class: self.splits.train_per_class,
+            repeats: self.splits.repeats(),
+            folds: self.splits.folds,
+            seed: self.splits.seed,
+            prep: self.prep_text(),
+            paired_test: PairedTest::default(),
+        }
+    }
+
+    /// Preprocessing of one method.
+    fn prep_of<'e>(&'e self, entry: &'e Entry) -> &'e PrepSpec {
+        entry.prep.as_ref().unwrap_or(self.prep)
+    }
+
+    /// Preprocessing as the protocol says it.
+    fn prep_text(&self) -> String {
+        let choice = self.entries.iter().flat_map(|entry| &entry.tune).find(|spec| spec.grid.prep.is_some());
+        choice.map_or(self.prep.to_string(), |spec| spec.grid.prep_text(self.prep))
+    }
+
+    /// Runs everything that `known` does not hold yet and appends each record to `file` as soon as it stands.
+    ///
+    /// Splits come first and methods second, so that a stopped experiment has all methods on the splits it did.
+    pub fn run(
+        &self,
+        known: &[Record],
+        file: Option<&Appender>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Record>, RunError> {
+        let provenance = Provenance::now();
+        let total = self.splits.splits.len() * self.entries.len();
+        let mut records = Vec::with_capacity(total);
+        for (s, split) in self.splits.splits.iter().enumerate() {
+            let mut stage = Stage::new(self, split);
+            let mut last: Option<Trained> = None;
+            for entry in self.entries {
+                let method = entry.method.key;
+                let run = Run { method, split: s, done: records.len(), total, splits: self.splits.splits.len() };
+                let fault = |source| RunError { method: Some(method.into()), split: Some(s), source };
+                let blank = self.blank(entry, s, split, &provenance);
+                if let Some(held) = known.iter().find(|held| held.key == blank.key) {
+                    // A record may come from an experiment in which this split stood elsewhere.
+                    let Record { protocol, data, sweep, variant, prep, .. } = blank;
+                    let held = Record { split: s, protocol, data, sweep, variant, prep, ..held.clone() };
+                    watch.end(run, &held);
+                    records.push(held);
+                    continue;
+                }
+                if watch.go_on().is_break() {
+                    return Err(Error::Interrupted.into());
+                }
+                watch.begin(run);
+                let (prep, params, tuned) = stage.choose(entry, run, watch).map_err(fault)?;
+                let ready =
+                    stage.prepared(&prep).map_err(|source| RunError { method: None, split: Some(s), source })?;
+                let trained = train(entry.method, params, &ready, last.take(), run, watch).map_err(fault)?;
+                let record = test(&trained, split, Record { tuned, ..blank }).map_err(fault)?;
+                last = Some(trained);
+                if let Some(file) = file {
+                    file.append(&record)?;
+                }
+                watch.end(run, &record);
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Everything of a record that is known before the run.
+    fn blank(&self, entry: &Entry, s: usize, split: &Split, provenance: &Provenance) -> Record {
+        let (method, prep, split_sha256) = (entry.method.key, self.prep_of(entry).to_string(), split.digest());
+        Record {
+            schema: record::SCHEMA.into(),
+            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.identity()),
+            method: method.into(),
+            params: entry.params.clone(),
+            variant: entry.variant.clone(),
+            prep: entry.prep.as_ref().filter(|own| *own != self.prep).map(PrepSpec::to_string),
+            rule: String::new(),
+            split: s,
+            split_sha256,
+            n_train: split.train.len(),
+            data: self.data.info.clone(),
+            protocol: self.protocol(),
+            classes: self.data.classes.clone(),
+            truth: split.test.iter().map(|&i| self.data.targets[i]).collect(),
+            tested: split.test.clone(),
+            majority: Some(majority(&self.data.targets, split)),
+            rules: Vec::new(),
+            prep_seconds: 0.0,
+            prep_cpu_seconds: 0.0,
+            train_seconds: 0.0,
+            train_cpu_seconds: 0.0,
+            test_seconds: 0.0,
+            test_cpu_seconds: 0.0,
+            n_iter: None,
+            trace: Vec::new(),
+            warnings: Vec::new(),
+            inside: None,
+            mistakes: Vec::new(),
+            provenance: provenance.clone(),
+            chosen: Values::new(),
+            tuned: None,
+            sweep: entry.sweep.clone(),
+        }
+    }
+}
+
+/// One split and what its runs share.
+struct Stage<'a> {
+    plan: &'a Plan<'a>,
+    split: &'a Split,
+    /// The split after each preprocessing that was asked for.
+    prepared: Vec<(PrepSpec, Arc<Prepared>)>,
+    folds: Option<Folds<'a>>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(plan: &'a Plan<'a>, split: &'a Split) -> Self {
+        Stage { plan, split, prepared: Vec::new(), folds: None }
+    }
+
+    fn prepared(&mut self, prep: &PrepSpec) -> Result<Arc<Prepared>, Error> {
+        if let Some((_, ready)) = self.prepared.iter().find(|(other, _)| other == prep) {
+            return Ok(ready.clone());
+        }
+        let ready = Arc::new(Prepared::new(self.plan.data, prep, self.split)?);
+        self.prepared.push((prep.clone(), ready.clone()));
+        Ok(ready)
+    }
+
+    /// Preprocessing and parameters of a run: given, or chosen by cross-validation within the training part.
+    fn choose(
+        &mut self,
+        entry: &Entry,
+        run: Run<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<(PrepSpec, Values, Option<Choice>), Error> {
+        let prep = self.plan.prep_of(entry);
+        let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
+            return Ok((prep.clone(), entry.params.clone(), None));
+        };
+        let same = |folds: &Folds<'_>| folds.seed == spec.seed && folds.splits.len() == spec.folds;
+        let folds = match self.folds.take().filter(same) {
+            Some(folds) => self.folds.insert(folds),
+            None => self.folds.insert(Folds::new(self.plan.data, &self.split.train, spec.folds, spec.seed)?),
+        };
+        let tuning = Tuning { folds, prep, method: entry.method, base: &entry.params, spec };
+        let tuned = tuning.run(&[], None, &TuneWatch { watch: Mutex::new(watch), run })?;
+        let choice = Choice {
+            accuracy: tuned.best().mean,
+            std_error: tuned.std_error(),
+            points: tuned.points.len(),
+            failed: tuned.failed,
+            seconds: tuned.seconds,
+            cpu_seconds: tuned.cpu_seconds,
+            folds: spec.folds,
+            seed: spec.seed,
+            chosen: tuned.chosen.clone(),
+            grid: tuned.grid.clone(),
+        };
+        Ok((tuned.best().prep.parse()?, tuned.best().params.clone(), Some(choice)))
+    }
+}
+
+/// A trained model and what training it took.
+struct Trained {
+    ready: Arc<Prepared>,
+    method: &'static Method,
+    params: Values,
+    /// The same after training chose what they leave open.
+    settled: Values,
+    model: Box<dyn Classifier>,
+    trace: Trace,
+    /// Test accuracy along the way, where someone looked.
+    seen: Option<Vec<Progress>>,
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+/// Trains, unless the run before was the same but for decision parameters: then its training serves again.
+fn train(
+    method: &'static Method,
+    params: Values,
+    ready: &Arc<Prepared>,
+    last: Option<Trained>,
+    run: Run<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Trained, Error> {
+    let train_values = ready.train.x().nrows() * ready.train.x().ncols();
+    let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &ready.truth, train_values));
+    let mut observer = RunObserver { run, watch, trace: Trace::default(), probe, stopped: false };
+    let clock = Clock::start();
+    let settled = method.choose(&params, &ready.train, &mut observer)?;
+    let same = |last: &Trained| {
+        let mut others = settled.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
+        Arc::ptr_eq(&last.ready, ready)
+            && last.method.key == method.key
+            && others.all(|(name, value)| last.settled.get(name) == Some(value))
+    };
+    if let Some(last) = last.filter(same) {
+        let model = method.redecide(&settled, last.model.as_ref(), &ready.train)?;
+        return Ok(Trained { params, settled, model, seen: None, ..last });
+    }
+    let model = method.fit(&settled, &ready.train, &mut observer)?;
+    let (mut seconds, mut cpu_seconds) = clock.stop();
+    if observer.stopped {
+        return Err(Error::Interrupted);
+    }
+    let RunObserver { trace, probe, .. } = observer;
+    if let Some(probe) = &probe {
+        seconds = (seconds - probe.seconds).max(0.0);
+        cpu_seconds = (cpu_seconds - probe.cpu_seconds).max(0.0);
+    }
+    let ready = ready.clone();
+    let seen = probe.map(|probe| probe.progress);
+    Ok(Trained { ready, method, params, settled, model, trace, seen, seconds, cpu_seconds })
+}
+
+fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error> {
+    let (model, trace, ready) = (&trained.model, &trained.trace, &trained.ready);
+    let clock = Clock::start();
+    let scores = model.scores_by_rule(ready.test.as_ref())?;
+    let (test_seconds, test_cpu_seconds) = clock.stop();
+    let in_use = scores.iter().find(|(rule, _)| *rule == model.rule()).filter(|_| trained.seen.is_some());
+    let mistakes = in_use.map_or_else(Vec::new, |(_, scores)| worst(scores.as_ref(), &blank.truth, &split.test));
+    let probabilities = model.probabilities_block(ready.test.as_ref());
+    let probability = probabilities.map(|p| metrics::of_probabilities(&blank.truth, p.as_ref()));
+    let rules = scores.into_iter().map(|(rule, scores)| {
+        let predictions = best_class(scores.as_ref());
+        RuleOutcome {
+            rule: rule.into(),
+            accuracy: accuracy(&blank.truth, &predictions),
+            predictions,
+            auc: metrics::auc(&blank.truth, scores.as_ref()),
+            probability: probability.filter(|_| rule == model.rule()),
+        }
+    });
+    let rules: Vec<RuleOutcome> = rules.collect();
+    let n_iter = trace.steps.last().map(|step| step.iter);
+    // What does not iterate takes the training samples for atoms, or has none: there is nothing to show.
+    let inside = trained.seen.as_ref().zip(n_iter).map(|(seen, n_iter)| Inside {
+        progress: diagnostics::complete(seen.clone(), n_iter, &rules),
+        atoms: diagnostics::atoms(model.as_ref(), &ready.train, &ready.prep, ready.image_shape),
+        graph: diagnostics::atom_graph(model.as_ref(), &trained.settled),
+    });
+    Ok(Record {
+        params: trained.params.clone(),
+        chosen: registry::chosen(&trained.params, &trained.settled),
+        rule: model.rule().into(),
+        rules,
+        prep_seconds: ready.seconds,
+        prep_cpu_seconds: ready.cpu_seconds,
+        train_seconds: trained.seconds,
+        train_cpu_seconds: trained.cpu_seconds,
+        test_seconds,
+        test_cpu_seconds,
+        n_iter,
+        warnings: ready.warnings.iter().chain(&trace.warnings).cloned().collect(),
+        trace: trace.steps.clone(),
+        inside,
+        mistakes,
+        ..blank
+    })
+}
+
+/// What guessing the most frequent class of the training part gets on the test part; of equals the first.
+fn majority(targets: &[usize], split: &Split) -> f64 {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    split.train.iter().for_each(|&i| *counts.entry(targets[i]).or_default() += 1);
+    let guess = counts.iter().max_by_key(|&(&class, &count)| (count, Reverse(class))).map(|(&class, _)| class);
+    let right = split.test.iter().filter(|&&i| Some(targets[i]) == guess).count();
+    right as f64 / split.test.len().max(1) as f64
+}
+
+/// The mistakes whose wrong class lies farthest above the right one, the farthest first.
+fn worst(scores: MatRef<'_, f64>, truth: &[usize], places: &[usize]) -> Vec<Mistake> {
+    let found = best_class(scores);
+    let mistake = |j: usize| Mistake {
+        sample: places[j],
+        truth: truth[j],
+        found: found[j],
+        margin: scores[(found[j], j)] - scores[(truth[j], j)],
+    };
+    let wrong = (0..truth.len()).filter(|&j| found[j] != truth[j]).map(mistake);
+    let mut wrong: Vec<Mistake> = wrong.filter(|mistake| mistake.margin.is_finite()).collect();
+    wrong.sort_by(|a, b| b.margin.total_cmp(&a.margin).then(a.sample.cmp(&b.sample)));
+    wrong.truncate(record::MOST_MISTAKES);
+    wrong
+}
+
+/// Lets a tuning of one run be watched like the rest of the experiment.
+struct TuneWatch<'a, 'b> {
+    watch: Mutex<&'b mut dyn Watch>,
+    run: Run<'a>,
+}
+
+impl tune::Watch for TuneWatch<'_, '_> {
+    fn units(&self, done: usize, total: usize) {
+        if let Ok(mut watch) = self.watch.lock() {
+            watch.tuning(self.run, done, total);
+        }
+    }
+
+    fn go_on(&self) -> ControlFlow<()> {
+        self.watch.lock().map_or(ControlFlow::Break(()), |mut watch| watch.go_on())
+    }
+}
+
+/// Remembers everything and passes steps on.
+struct RunObserver<'a, 'b> {
+    run: Run<'a>,
+    watch: &'b mut dyn Watch,
+    trace: Trace,
+    probe: Option<Probe<'a>>,
+    stopped: bool,
+}
+
+impl Observer for RunObserver<'_, '_> {
+    fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let _ = self.trace.step(step);
+        if let Some(probe) = &mut self.probe {
+            probe.step(step);
+        }
+        let flow = self.watch.step(self.run, step);
+        self.stopped |= flow.is_break();
+        flow
+    }
+
+    fn progress(&mut self, done: usize, total: usize) -> ControlFlow<()> {
+        let flow = self.watch.progress(self.run, done, total);
+        self.stopped |= flow.is_break();
+        flow
+    }
+
+    fn note(&mut self, note: &str) {
+        self.trace.note(note);
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.trace.warn(warning);
+    }
+}
+
+#[cfg(test)]
+mod tests;
