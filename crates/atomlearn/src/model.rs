@@ -124,32 +124,28 @@ impl Model {
 
     /// Scores of raw samples, classes x samples, larger = more likely.
     pub fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let blocks = self.in_blocks(x, |block| vec![self.classifier.score_block(block)])?;
+        let blocks = self.in_blocks(x, &|block| vec![self.classifier.score_block(block)])?;
         Ok(join_blocks(self.classes().len(), x.ncols(), &blocks, 0))
     }
 
     /// Calibrated probabilities of raw samples, classes x samples; none if the method has no such thing.
     pub fn probabilities(&self, x: MatRef<'_, f64>) -> Result<Option<Mat<f64>>> {
         let blocks =
-            self.in_blocks(x, |block| self.classifier.probabilities_block(block).into_iter().collect::<Vec<_>>())?;
+            self.in_blocks(x, &|block| self.classifier.probabilities_block(block).into_iter().collect::<Vec<_>>())?;
         let known = blocks.iter().all(|block| !block.is_empty());
         Ok((known && !blocks.is_empty()).then(|| join_blocks(self.classes().len(), x.ncols(), &blocks, 0)))
     }
 
     /// The class of every raw sample, as an index into [`Model::classes`].
     pub fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        let blocks = self.in_blocks(x, |block| best_class(self.classifier.score_block(block).as_ref()))?;
+        let blocks = self.in_blocks(x, &|block| best_class(self.classifier.score_block(block).as_ref()))?;
         Ok(blocks.concat())
     }
 
     /// Prepares raw samples block by block and does `work` on each while it is in the cache.
-    fn in_blocks<T: Send>(
-        &self,
-        x: MatRef<'_, f64>,
-        work: impl Fn(MatRef<'_, f64>) -> T + Sync + Send,
-    ) -> Result<Vec<T>> {
+    fn in_blocks<T: Send>(&self, x: MatRef<'_, f64>, work: &(dyn Fn(MatRef<'_, f64>) -> T + Sync)) -> Result<Vec<T>> {
         check_features(self.prep.n_features(), x)?;
-        in_blocks(x, Buffers::new, |buffers, start, block| {
+        in_blocks(x, Buffers::new, &|buffers, start, block| {
             check_finite_from(start, block)?;
             if self.prep.is_empty() {
                 return Ok(work(block));

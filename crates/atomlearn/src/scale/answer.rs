@@ -73,11 +73,11 @@ impl Partition<'_> {
         match &request.ask {
             Ask::Sum => {
                 self.check()?;
-                let sums = self.in_blocks(request, |_, x| column_sums(x.as_ref()));
+                let sums = self.in_blocks(request, &|_, x| column_sums(x.as_ref()));
                 sums.into_iter().for_each(|sum| stats.add("sum", sum));
             }
             Ask::Scatter { centre } => {
-                let scatters = self.in_blocks(request, |_, x| scatter(x, centre.as_ref()));
+                let scatters = self.in_blocks(request, &|_, x| scatter(x, centre.as_ref()));
                 for (scatter, rest) in scatters {
                     stats.add("scatter", scatter);
                     stats.add("rest", rest);
@@ -111,7 +111,7 @@ impl Partition<'_> {
     }
 
     /// Runs `work` on every block; gets the place of the block and its samples.
-    fn in_blocks<T: Send>(&self, request: &Request, work: impl Fn(usize, Mat<f64>) -> T + Sync) -> Vec<T> {
+    fn in_blocks<T: Send>(&self, request: &Request, work: &(dyn Fn(usize, Mat<f64>) -> T + Sync)) -> Vec<T> {
         let places = 0..self.x.ncols().div_ceil(BLOCK);
         places.into_par_iter().map(|b| work(b, self.block(request, b))).collect()
     }
@@ -166,7 +166,7 @@ impl Partition<'_> {
     /// For every label, the sum of its samples with their number behind.
     fn survey(&self, request: &Request, stats: &mut PartialStats) -> Result<()> {
         let labels = self.labels()?;
-        let by_label = self.in_blocks(request, |b, x| {
+        let by_label = self.in_blocks(request, &|b, x| {
             let mut sums: BTreeMap<&str, Mat<f64>> = BTreeMap::new();
             for (i, column) in x.col_iter().enumerate() {
                 let sum = sums.entry(&labels[b * BLOCK + i]).or_insert_with(|| Mat::zeros(x.nrows() + 1, 1));
@@ -180,7 +180,7 @@ impl Partition<'_> {
     }
 
     fn class_scatters(&self, request: &Request, targets: &[u32], centres: &Mat<f64>, stats: &mut PartialStats) {
-        let blocks = self.in_blocks(request, |_, x| x);
+        let blocks = self.in_blocks(request, &|_, x| x);
         let m = centres.nrows();
         let of_class = |c: usize| {
             let (mut sum, mut rest) = (Mat::zeros(m, m), Mat::zeros(m, 1));
@@ -236,7 +236,7 @@ impl Partition<'_> {
             let best = best_class(features.scores(&map.transpose().to_owned()).as_ref());
             best.iter().zip(targets).filter(|(found, target)| found == target).count() as f64
         };
-        let counts = self.in_blocks(request, |b, x| {
+        let counts = self.in_blocks(request, &|b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let w = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, memo.violated.get(b)).w);
             let (fitted, test) = (Features::new(x.as_ref(), w.as_ref()), Features::new(x.as_ref(), None));
@@ -257,7 +257,7 @@ impl Partition<'_> {
     ) -> Result<()> {
         let targets = self.targets(request, memo)?.to_vec();
         let known = &memo.codes;
-        let blocks = self.in_blocks(request, |b, x| {
+        let blocks = self.in_blocks(request, &|b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let codes = chain.follow(x.as_ref(), &targets, known.get(b));
             let sums = codes.sums(x.as_ref(), &targets, request.classes.len());
