@@ -1,7 +1,7 @@
 //! Model files and networks.
 
 use atomlearn::archive::{Stored, encode};
-use atomlearn::{Mat, Model, export};
+use atomlearn::{Mat, Model};
 use atomlearn_features::{FeatureMap, Network, OnnxSpec, list_layers_in};
 use atomlearn_serve::Subject;
 use safetensors::tensor::{Dtype, SafeTensors};
@@ -30,7 +30,7 @@ fn use_model(mut model: Model) {
             assert_eq!((scores.nrows(), scores.ncols()), (model.classes().len(), 2));
         }
     }
-    let _ = export::onnx(&model);
+    let _ = model.to_onnx();
     let _ = model.to_bytes();
     if let Some(content) = model.features.take() {
         let _ = FeatureMap::from_content(content);

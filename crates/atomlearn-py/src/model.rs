@@ -39,7 +39,7 @@ impl Model {
     #[pyo3(signature = (path, force=false))]
     fn to_onnx(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         check_outputs(&[], &[(&path, Kind::Onnx)], force)?;
-        py.detach(|| atomlearn::export::write_onnx(&self.0, &path)).map_err(to_python)
+        py.detach(|| self.0.write_onnx(&path)).map_err(to_python)
     }
 
     /// A model from the bytes of a model file.
@@ -179,14 +179,14 @@ impl Model {
 
     /// What leave-one-out found in training, as JSON (`atomlearn.auto/1`); `None` for methods other than `auto`.
     fn auto_report(&self) -> PyResult<Option<String>> {
-        let report = AutoModel::of(&self.0).map(|auto| serde_json::to_string(auto.report()));
+        let report = AutoModel::of(self.0.classifier()).map(|auto| serde_json::to_string(auto.report()));
         report.transpose().map_err(bad_json)
     }
 
     /// Leave-one-out probabilities, samples x classes, and the place of each sample in the training data; `None` for methods
     /// other than `auto`.
     fn left_out<'py>(&self, py: Python<'py>) -> PyResult<Option<(Rows<'py>, Vec<usize>)>> {
-        let Some(auto) = AutoModel::of(&self.0) else { return Ok(None) };
+        let Some(auto) = AutoModel::of(self.0.classifier()) else { return Ok(None) };
         let (probabilities, places) = auto.left_out_probabilities();
         Ok(Some((rows(py, probabilities.as_ref())?, places.to_vec())))
     }
@@ -194,14 +194,14 @@ impl Model {
     /// Every training sample that leave-one-out judged, with its label, the probability of that label and the most probable one, the
     /// least probable label first; empty for methods other than `auto`.
     fn suspicious(&self) -> Vec<(usize, String, f64, String)> {
-        let all = AutoModel::of(&self.0).map_or_else(Vec::new, |auto| auto.suspicious(usize::MAX));
+        let all = AutoModel::of(self.0.classifier()).map_or_else(Vec::new, |auto| auto.suspicious(usize::MAX));
         all.into_iter().map(|entry| (entry.sample, entry.label, entry.proba, entry.suggested)).collect()
     }
 
     /// What each reading of `auto` says, samples x classes, in the order of the report; `None` for other methods.
     fn contributions<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Option<Vec<Rows<'py>>>> {
         let explain = |model: &atomlearn::Model, x: MatRef<'_, f64>| {
-            let Some(auto) = AutoModel::of(model) else { return Ok(None) };
+            let Some(auto) = AutoModel::of(model.classifier()) else { return Ok(None) };
             auto.explain(model.prepare(x)?.as_ref()).map(Some)
         };
         let found = self.on_threads(py, &x, threads, explain)?;

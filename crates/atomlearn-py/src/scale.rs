@@ -5,6 +5,7 @@ use crate::error::{bad_json, to_python};
 use crate::model::Model;
 use crate::run::pool;
 use atomlearn::io::ReadOptions;
+use atomlearn::registry::METHODS;
 use atomlearn::scale::files::{Piece, Plan};
 use atomlearn::scale::{self, Memo, PartialStats, Partition, Request, Setup};
 use atomlearn::{Error, Result};
@@ -115,7 +116,7 @@ fn setup(key: &str, params: &str, prep: &str, partitions: usize, n_features: usi
 /// Keys of the methods that can be trained in partitions.
 #[pyfunction]
 pub fn scale_methods() -> Vec<&'static str> {
-    scale::METHODS.to_vec()
+    METHODS.iter().filter(|method| method.in_partitions()).map(|method| method.key).collect()
 }
 
 /// The answer of the partition whose samples are the rows of `x`.

@@ -3,7 +3,7 @@
 use crate::reply::{self, Refusal, Reply};
 use crate::subject::Subject;
 use atomlearn::Mat;
-use atomlearn::method::best_class;
+use atomlearn::classifier::best_class;
 use serde::Serialize;
 
 /// As `atomlearn predict --json` writes it.

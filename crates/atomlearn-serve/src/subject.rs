@@ -5,7 +5,7 @@ use atomlearn::io::{self, ImageShape, TableSchema};
 use atomlearn::methods::auto::AutoModel;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
-use atomlearn::{Classifier, Mat, MatRef, Model, export};
+use atomlearn::{Classifier, Mat, MatRef, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::diagnostics::{self, Graph};
@@ -87,7 +87,7 @@ impl Subject {
     /// Closed forms are products, which treat columns alike. Searches (sparse codes, for one) may share work among the
     /// samples of a block, so that rounding depends on the company.
     pub fn joins(&self) -> bool {
-        export::METHODS.contains(&self.model.method().key)
+        self.model.method().closed_form
     }
 
     /// The name of a class.
@@ -115,7 +115,7 @@ impl Subject {
             }),
             "range": model.info.get("range"),
             "trained_on": model.info.get("data"), "time": model.info.get("time"),
-            "estimate": AutoModel::of(model).map(|auto| &auto.report().loo), "findings": findings::of_model(model),
+            "estimate": AutoModel::of(model.classifier()).map(|auto| &auto.report().loo), "findings": findings::of_model(model),
             "examples": examples,
         })
     }

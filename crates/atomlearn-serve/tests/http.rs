@@ -5,7 +5,7 @@ mod common;
 
 use atomlearn::archive::Content;
 use atomlearn::registry::METHODS;
-use atomlearn::{Mat, Model, export, io};
+use atomlearn::{Mat, Model, io};
 use atomlearn_features::FeatureMap;
 use atomlearn_serve::{Config, Subject};
 use common::{Answer, Running, blobs, blobs_model, config, npy, request, rows};
@@ -70,7 +70,7 @@ fn company_changes_no_bits_where_requests_are_joined() {
         for method in METHODS {
             let subject = blobs(method.key, prep);
             let model = &subject.model;
-            assert_eq!(subject.joins(), export::METHODS.contains(&method.key));
+            assert_eq!(subject.joins(), method.closed_form);
             if !subject.joins() {
                 continue;
             }

@@ -3,7 +3,7 @@
 //! The bytes are those of [`crate::archive`], with a digest, so that a file that was cut short or altered is refused.
 
 use crate::observe::{Trace, TraceStep};
-use crate::registry::Values;
+use crate::params::Values;
 use crate::{Dataset, Error, Result, State, archive};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

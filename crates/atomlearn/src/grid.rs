@@ -1,6 +1,6 @@
 //! Values to try: one axis per parameter, and their combinations.
 
-use crate::registry::Values;
+use crate::params::Values;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -5,12 +5,14 @@
 pub mod archive;
 pub mod blocks;
 pub mod checkpoint;
+pub mod classifier;
 pub mod coding;
 pub mod dataset;
 pub mod draw;
 pub mod error;
 pub mod export;
 pub mod file;
+pub mod fit;
 pub mod folds;
 pub mod graph;
 pub mod grid;
@@ -25,25 +27,30 @@ pub mod methods;
 pub mod model;
 pub mod observe;
 pub mod params;
+pub mod parts;
 pub mod path;
 pub mod pca;
 pub mod prep;
 pub mod range;
 pub mod registry;
+pub mod rounds;
 pub mod scale;
 pub mod score;
 pub mod state;
 pub mod svm;
 pub mod synth;
 pub mod update;
+pub mod warn;
 
 pub use blocks::Blocks;
+pub use classifier::Classifier;
 pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use faer::{ColRef, Mat, MatRef};
-pub use method::{Classifier, Fit, Parts};
+pub use fit::Fit;
 pub use model::Model;
 pub use observe::{Observer, Step};
+pub use parts::Parts;
 pub use state::State;
 
 #[cfg(doctest)]

@@ -1,390 +1,257 @@
-//! The whole abstraction: labelled samples in, one score per class and sample out.
+//! A method whose type is forgotten: parameters are values by name, models are [`Classifier`]s.
 
-use crate::dataset::check_finite_from;
-use crate::export::{Graph, Value};
-use crate::linalg::{column, column_major, vectorised};
-use crate::params::{self, Params};
-use crate::svm::Svm;
-use crate::{Blocks, Dataset, Error, Observer, Result, State};
-use faer::{Mat, MatRef};
-use rayon::prelude::*;
+use crate::params::{self, ParamInfo, Values};
+use crate::prep::PrepSpec;
+use crate::rounds::{Message, Moments, Partitioned, Rounds, Start};
+use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, State};
+use serde_json::{Value, json};
 use std::any::Any;
-use std::collections::HashMap;
 
-/// Samples scored together; fixed, so that results never depend on the number of threads.
-const SCORE_BLOCK: usize = 512;
-
-/// Parameters that can learn.
-pub trait Fit: Params + Send + Sync + 'static {
-    /// What is learned.
-    type Model: Classifier + 'static;
-
-    /// Name in the registry, on the command line and in model files.
-    const KEY: &'static str;
-
-    /// Parameters that act after the last iteration only: one training serves all their values, see [`Fit::redecide`].
-    const DECISION: &'static [&'static str] = &[];
-
-    /// Those of [`Fit::DECISION`] that combine ready terms of the scores, see [`Fit::readout`].
-    const READOUT: &'static [&'static str] = &[];
-
-    /// Parameters that act within iterations only: the model after none of them is the same for all their values.
-    const ITERATION: &'static [&'static str] = &[];
-
-    /// True if training iterates: every iteration then offers its [`State`], from which [`Fit::resume`] goes on.
-    const ITERATES: bool = false;
-
-    /// True if training leaves samples out by [groups](crate::Dataset::groups) where it leaves any out.
-    const LEAVES_GROUPS_OUT: bool = false;
-
-    /// True if models have [calibrated probabilities](Classifier::probabilities_block).
-    const PROBABILITIES: bool = false;
-
-    /// Preprocessing where a user asks for none.
-    const DEFAULT_PREP: &'static str = "unit";
-
-    /// Words of parameters that preprocessing asked for by a user stands for, unless they are given too.
-    const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[];
-
-    /// Checks the parameters against the data; each parameter's own domain is checked before.
-    fn validate(&self, train: &Dataset) -> Result<()> {
-        let _ = train;
-        Ok(())
-    }
-
-    /// These parameters with every value that is left open replaced by what the data say; the observer is told. Values that are
-    /// given stay, and parameters that leave nothing open come back at once.
-    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
-        let _ = (train, watch);
-        Ok(self.clone())
-    }
-
-    /// These parameters with the documented values in place of what [`Fit::choose`] would choose: for data that leave nothing to
-    /// choose by, and for trainings that cannot.
-    fn fixed(&self) -> Self {
-        self.clone()
-    }
-
-    /// Learns from valid data with valid parameters, after [`Fit::choose`].
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model>;
-
-    /// What [`Fit::learn`] would have given, to the bit, from the state of one of its iterations; the state may come from a
-    /// hostile file. Steps and warnings are those of the iterations that are left.
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
-        let _ = (train, state, watch);
-        Err(Error::Data(format!("`{}` does not iterate: there is nothing to resume", Self::KEY)))
-    }
-
-    /// Rebuilds a model from what [`Classifier::parts`] gave; the parts may come from a hostile file.
-    fn restore(&self, parts: Parts) -> Result<Self::Model>;
-
-    /// What training with these parameters would have given, up to rounding, from a `model` that was trained on `train`
-    /// with parameters that differ from these in [`Fit::DECISION`] at most.
-    fn redecide(&self, model: &Self::Model, train: &Dataset) -> Result<Self::Model> {
-        let _ = train;
-        let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));
-        self.restore(Parts::new(model.classes().to_vec(), parts.collect()))
-    }
-
-    /// Scores of the rule in use from [`Classifier::score_terms_block`] of a model whose parameters differ from these in
-    /// [`Fit::READOUT`] at most.
-    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
-        terms[0].clone()
-    }
-
-    /// Checks everything, then learns.
-    fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model> {
-        params::check(self)?;
-        self.validate(train)?;
-        self.choose(train, watch)?.learn(train, watch)
-    }
-
-    /// Checks everything, then goes on from a state that the same parameters left on the same data; `max_iter` may be larger.
-    fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
-        params::check(self)?;
-        self.validate(train)?;
-        self.choose(train, watch)?.learn_on(train, state, watch)
-    }
+/// A named set of parameter values.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Its name, given as the pseudo-parameter `preset`.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub doc: &'static str,
+    /// What it changes from the defaults, as JSON text.
+    pub values: &'static str,
 }
 
-/// A learned model: immutable, and usable from many threads at once.
-pub trait Classifier: Any + Send + Sync {
-    /// Number of features a sample must have.
-    fn n_features(&self) -> usize;
-
-    /// Class names in score order.
-    fn classes(&self) -> &[String];
-
-    /// Everything that was learned, by name; with the parameters, enough to rebuild the model.
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)>;
-
-    /// The decision rules this model can score with; [`Classifier::score_block`] uses [`Classifier::rule`].
-    fn rules(&self) -> &'static [&'static str];
-
-    /// The rule in use.
-    fn rule(&self) -> &'static str {
-        self.rules()[0]
-    }
-
-    /// Scores of every rule in the order of [`Classifier::rules`], each classes x samples, larger = more likely.
-    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>>;
-
-    /// Scores of the rule in use.
-    fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        let in_use = self.rules().iter().position(|&rule| rule == self.rule()).unwrap_or(0);
-        self.score_rules_block(x).swap_remove(in_use)
-    }
-
-    /// What [`Fit::readout`] makes scores of the rule in use from; each classes x samples.
-    fn score_terms_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![self.score_block(x)]
-    }
-
-    /// Calibrated probabilities, classes x samples, for methods that have them; the largest is that of the largest score.
-    fn probabilities_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        let _ = x;
-        None
-    }
-
-    /// Codes (atoms x samples), for methods that have them.
-    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        let _ = x;
-        None
-    }
-
-    /// Adds the scores of the rule in use to an ONNX graph, samples in rows; refused by methods that have no closed form.
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        let _ = (graph, x);
-        Err(Error::Data(format!(
-            "this method has no ONNX form: its decision is a search (sparse codes, nearest samples) that standard \
-             operators cannot express; these have one: {}",
-            crate::export::METHODS.join(", ")
-        )))
-    }
-
-    /// Checks shape and finiteness, then scores in parallel: classes x samples.
-    fn scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let blocks = checked_blocks(self.n_features(), x, &|block| vec![self.score_block(block)])?;
-        Ok(join_blocks(self.classes().len(), x.ncols(), &blocks, 0))
-    }
-
-    /// Like [`Classifier::scores`], for every rule at once.
-    fn scores_by_rule(&self, x: MatRef<'_, f64>) -> Result<Vec<(&'static str, Mat<f64>)>> {
-        let blocks = checked_blocks(self.n_features(), x, &|block| self.score_rules_block(block))?;
-        let join =
-            |(r, &rule): (usize, &&'static str)| (rule, join_blocks(self.classes().len(), x.ncols(), &blocks, r));
-        Ok(self.rules().iter().enumerate().map(join).collect())
-    }
-
-    /// Like [`Classifier::scores`], for the terms of the scores.
-    fn score_terms(&self, x: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
-        let blocks = checked_blocks(self.n_features(), x, &|block| self.score_terms_block(block))?;
-        let n_terms = blocks.first().map_or(1, Vec::len);
-        Ok((0..n_terms).map(|t| join_blocks(self.classes().len(), x.ncols(), &blocks, t)).collect())
-    }
-
-    /// The class of every sample, as an index into [`Classifier::classes`].
-    fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        let blocks = checked_blocks(self.n_features(), x, &|block| best_class(self.score_block(block).as_ref()))?;
-        Ok(blocks.concat())
-    }
+/// One method of the toolkit.
+pub struct Method {
+    /// Name on the command line and in model files.
+    pub key: &'static str,
+    /// Name in words.
+    pub title: &'static str,
+    /// Where it was published.
+    pub paper: &'static str,
+    /// Named parameter sets; the first, if any, is the defaults.
+    pub presets: &'static [Preset],
+    /// Parameters that act after the last iteration only.
+    pub decision: &'static [&'static str],
+    /// Those of them that combine ready terms of the scores.
+    pub readout: &'static [&'static str],
+    /// Parameters that act within iterations only.
+    pub iteration: &'static [&'static str],
+    /// True if training iterates and can be resumed after any iteration.
+    pub iterates: bool,
+    /// True if training heeds the groups of samples.
+    pub leaves_groups_out: bool,
+    /// True if models have calibrated probabilities.
+    pub probabilities: bool,
+    /// Preprocessing where a user asks for none; see [`Method::settle`].
+    pub default_prep: &'static str,
+    given_prep: &'static [(&'static str, &'static str)],
+    /// True if scores have a closed form, which can be [exported](crate::Model::to_onnx).
+    pub closed_form: bool,
+    partitioned: Option<InPartitions>,
+    describe: fn() -> Vec<ParamInfo>,
+    complete: fn(&Values) -> Result<Values>,
+    choose: ChooseFn,
+    fixed: fn(&Values) -> Result<Values>,
+    fit: FitFn,
+    resume: ResumeFn,
+    restore: fn(&Values, Parts) -> Result<Box<dyn Classifier>>,
+    redecide: RedecideFn,
+    read_out: ReadOutFn,
 }
 
-/// Row of the largest score of every column; ties go to the lower class, NaN ranks last.
-pub fn best_class(scores: MatRef<'_, f64>) -> Vec<usize> {
-    let mut copy = None;
-    let scores = column_major(scores, &mut copy);
-    let mut best = Vec::with_capacity(scores.ncols());
-    vectorised(
-        #[inline(always)]
-        || {
-            for j in 0..scores.ncols() {
-                best.push(first_largest(column(scores, j)));
+/// [`Partitioned`] of a method whose type is forgotten.
+pub(crate) struct InPartitions {
+    pub(crate) by_class: bool,
+    pub(crate) class_matrices: bool,
+    pub(crate) begin: BeginFn,
+    pub(crate) resume: ResumeRoundsFn,
+}
+
+type BeginFn = fn(&Values, &Moments, &[Mat<f64>], &mut dyn Observer) -> Result<Start>;
+type ResumeRoundsFn = fn(&Values, &mut Message, &Moments, &[String]) -> Result<Box<dyn Rounds>>;
+type ChooseFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Values>;
+type FitFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+type ResumeFn = fn(&Values, &Dataset, State, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+type ReadOutFn = fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>;
+type RedecideFn = fn(&Values, &dyn Classifier, &Dataset) -> Result<Box<dyn Classifier>>;
+
+impl Method {
+    pub(crate) const fn of<M: Fit>(title: &'static str, paper: &'static str, presets: &'static [Preset]) -> Self {
+        Method {
+            key: M::KEY,
+            title,
+            paper,
+            presets,
+            decision: M::DECISION,
+            readout: M::READOUT,
+            iteration: M::ITERATION,
+            iterates: M::ITERATES,
+            leaves_groups_out: M::LEAVES_GROUPS_OUT,
+            probabilities: M::PROBABILITIES,
+            default_prep: M::DEFAULT_PREP,
+            given_prep: M::GIVEN_PREP,
+            closed_form: M::CLOSED_FORM,
+            partitioned: None,
+            describe: M::describe,
+            complete: |values| Ok(params::to_map(&params::from_map::<M>(values)?)),
+            choose: |values, train, watch| {
+                let given = params::from_map::<M>(values)?;
+                given.validate(train)?;
+                Ok(params::to_map(&given.choose(train, watch)?))
+            },
+            fixed: |values| Ok(params::to_map(&params::from_map::<M>(values)?.fixed())),
+            fit: |values, train, watch| Ok(Box::new(params::from_map::<M>(values)?.fit(train, watch)?)),
+            resume: |values, train, state, watch| {
+                Ok(Box::new(params::from_map::<M>(values)?.resume(train, state, watch)?))
+            },
+            restore: |values, parts| Ok(Box::new(params::from_map::<M>(values)?.restore(parts)?)),
+            redecide: |values, model, train| {
+                let model: &dyn Any = model;
+                let model = model.downcast_ref::<M::Model>();
+                let model = model.ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))?;
+                let chosen = params::from_map::<M>(values)?.choose(train, &mut ())?;
+                Ok(Box::new(chosen.redecide(model, train)?))
+            },
+            read_out: |values, terms| Ok(params::from_map::<M>(values)?.fixed().readout(terms)),
+        }
+    }
+
+    /// The same method, which also learns from sums over partitions.
+    pub(crate) const fn partitioned_by<M: Partitioned>(self) -> Self {
+        let partitioned = InPartitions {
+            by_class: M::BY_CLASS,
+            class_matrices: M::CLASS_MATRICES,
+            begin: |values, moments, scatters, watch| params::from_map::<M>(values)?.begin(moments, scatters, watch),
+            resume: |values, message, moments, classes| {
+                params::from_map::<M>(values)?.resume(message, moments, classes)
+            },
+        };
+        Method { partitioned: Some(partitioned), ..self }
+    }
+
+    /// True if it learns from sums over partitions, see [`crate::scale`].
+    pub fn in_partitions(&self) -> bool {
+        self.partitioned.is_some()
+    }
+
+    /// How it learns from sums over partitions.
+    pub(crate) fn partitioned(&self) -> Option<&InPartitions> {
+        self.partitioned.as_ref()
+    }
+
+    /// All parameters in order.
+    pub fn params(&self) -> Vec<ParamInfo> {
+        (self.describe)()
+    }
+
+    /// Checks the given values and adds the defaults of all others. `preset` may be among them.
+    pub fn complete(&self, values: &Values) -> Result<Values> {
+        let mut all = Values::new();
+        let mut rest = values.clone();
+        if let Some(preset) = rest.shift_remove("preset") {
+            all = self.preset(preset.as_str().unwrap_or_default())?;
+        }
+        all.extend(rest);
+        (self.complete)(&all)
+    }
+
+    /// Preprocessing and all parameters for what a user gave: without preprocessing, or with the method's own, just that; with
+    /// another also the values that it stands for, where they are left to be chosen. Every front end goes through this.
+    pub fn settle(&self, prep: Option<&PrepSpec>, values: &Values) -> Result<(PrepSpec, Values)> {
+        let own: PrepSpec = self.default_prep.parse()?;
+        let Some(prep) = prep.filter(|&prep| *prep != own) else { return Ok((own, self.complete(values)?)) };
+        let mut values = values.clone();
+        for (name, word) in self.given_prep {
+            let held = values.entry(*name).or_insert(Value::Null);
+            if held.is_null() || *held == params::AUTO {
+                *held = Value::from(*word);
             }
-        },
-    );
-    best
-}
+        }
+        Ok((prep.clone(), self.complete(&values)?))
+    }
 
-/// Position of the largest value, eight at a time so that it vectorises; the first of equals, 0 if all are NaN.
-#[inline(always)]
-fn first_largest(values: &[f64]) -> usize {
-    let larger = |held: f64, new: f64| if new > held { new } else { held };
-    let mut tops = [f64::NEG_INFINITY; 8];
-    let eights = values.chunks_exact(8);
-    let rest = eights.remainder().iter().fold(f64::NEG_INFINITY, |top, &v| larger(top, v));
-    for eight in eights {
-        for l in 0..8 {
-            tops[l] = larger(tops[l], eight[l]);
+    /// The values of a named preset.
+    pub fn preset(&self, name: &str) -> Result<Values> {
+        let preset = self.presets.iter().find(|preset| preset.name == name);
+        let preset = preset.ok_or_else(|| Error::unknown("preset", name, self.presets.iter().map(|p| p.name)))?;
+        serde_json::from_str(preset.values).map_err(|e| Error::param("preset", name, e.to_string()))
+    }
+
+    /// Reads `name` and the text of its value, as typed on a command line.
+    pub fn parse_value(&self, name: &str, text: &str) -> Result<Value> {
+        if name == "preset" {
+            return Ok(Value::from(text));
+        }
+        let params = self.params();
+        match params.iter().find(|info| info.name == name) {
+            Some(info) => Ok(info.domain.parse(text)),
+            None => Err(Error::unknown("parameter", name, params.iter().map(|info| info.name))),
         }
     }
-    let top = tops.into_iter().fold(rest, larger);
-    values.iter().position(|&v| v == top).unwrap_or(0)
-}
 
-/// Refuses samples of another number of features than in training.
-pub(crate) fn check_features(n_features: usize, x: MatRef<'_, f64>) -> Result<()> {
-    if x.nrows() == n_features {
-        return Ok(());
-    }
-    Err(Error::Shape {
-        what: "features per sample".into(),
-        expected: format!("{n_features}, as in training"),
-        found: x.nrows().to_string(),
-    })
-}
-
-/// What is done with a block: a buffer, the number of its first sample, its samples.
-type BlockWork<'a, B, T> = &'a (dyn Fn(&mut B, usize, MatRef<'_, f64>) -> Result<T> + Sync);
-
-/// Does `work` on blocks of samples in parallel. It gets the number of the block's first sample, and a buffer that it
-/// may find as another block has left it. Of several errors that of the first block counts. The work is a trait object, because
-/// every method comes here: a copy of the parallel loop for each of them took a third of the library's build time.
-pub(crate) fn in_blocks<B, T: Send>(
-    x: MatRef<'_, f64>,
-    buffer: fn() -> B,
-    work: BlockWork<'_, B, T>,
-) -> Result<Vec<T>> {
-    let starts: Vec<usize> = (0..x.ncols()).step_by(SCORE_BLOCK).collect();
-    let block = |start: usize| x.subcols(start, SCORE_BLOCK.min(x.ncols() - start));
-    let done = starts.par_iter().map_init(buffer, |buffer, &start| work(buffer, start, block(start)));
-    done.collect::<Vec<_>>().into_iter().collect()
-}
-
-/// [`in_blocks`] for samples that are ready to be scored; a block is checked right before, so that it is in the cache.
-fn checked_blocks<T: Send>(
-    n_features: usize,
-    x: MatRef<'_, f64>,
-    work: &(dyn Fn(MatRef<'_, f64>) -> T + Sync),
-) -> Result<Vec<T>> {
-    check_features(n_features, x)?;
-    in_blocks(x, || (), &|(), start, block| {
-        check_finite_from(start, block)?;
-        Ok(work(block))
-    })
-}
-
-/// Entry `rule` of every block, side by side.
-pub(crate) fn join_blocks(n_classes: usize, n_samples: usize, blocks: &[Vec<Mat<f64>>], rule: usize) -> Mat<f64> {
-    let mut all = Mat::zeros(n_classes, n_samples);
-    let mut start = 0;
-    for block in blocks {
-        let block = &block[rule];
-        all.subcols_mut(start, block.ncols()).copy_from(block);
-        start += block.ncols();
-    }
-    all
-}
-
-/// Named matrices of a model on their way out of a file: taken by name, with their shapes checked.
-#[derive(Debug)]
-pub struct Parts {
-    /// Class names.
-    pub classes: Vec<String>,
-    /// Whose parts they are, for errors.
-    of: &'static str,
-    matrices: HashMap<String, Mat<f64>>,
-}
-
-impl Parts {
-    /// Parts from their names and matrices.
-    pub fn new(classes: Vec<String>, matrices: HashMap<String, Mat<f64>>) -> Self {
-        Self::of("model", classes, matrices)
-    }
-
-    /// Parts of something that is no model.
-    pub(crate) fn of(of: &'static str, classes: Vec<String>, matrices: HashMap<String, Mat<f64>>) -> Self {
-        Parts { classes, of, matrices }
-    }
-
-    /// What nobody took.
-    pub(crate) fn into_rest(self) -> HashMap<String, Mat<f64>> {
-        self.matrices
-    }
-
-    /// Takes a matrix of any shape.
-    pub fn take(&mut self, name: &str) -> Result<Mat<f64>> {
-        self.matrices.remove(name).ok_or_else(|| Error::Data(format!("the {} has no part `{name}`", self.of)))
-    }
-
-    /// Takes a matrix that must have exactly this shape; `None` leaves a side open.
-    pub fn take_shaped(
-        &mut self,
-        name: &str,
-        rows: impl Into<Option<usize>>,
-        cols: impl Into<Option<usize>>,
-    ) -> Result<Mat<f64>> {
-        let matrix = self.take(name)?;
-        let (rows, cols) = (rows.into(), cols.into());
-        if rows.is_some_and(|rows| rows != matrix.nrows()) || cols.is_some_and(|cols| cols != matrix.ncols()) {
-            let side = |size: Option<usize>| size.map_or("any".to_string(), |size| size.to_string());
-            return Err(Error::Shape {
-                what: format!("{} part `{name}`", self.of),
-                expected: format!("{} x {}", side(rows), side(cols)),
-                found: format!("{} x {}", matrix.nrows(), matrix.ncols()),
-            });
-        }
-        Ok(matrix)
-    }
-
-    /// Takes a row of numbers, of this length if it is given.
-    pub fn take_row(&mut self, name: &str, len: impl Into<Option<usize>>) -> Result<Vec<f64>> {
-        Ok(self.take_shaped(name, 1, len)?.row(0).iter().copied().collect())
-    }
-
-    /// Takes a row of counts or indices, each at most `largest`.
-    pub fn take_whole_row(&mut self, name: &str, len: impl Into<Option<usize>>, largest: usize) -> Result<Vec<usize>> {
-        let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v <= largest as f64).then_some(v as usize);
-        let row: Option<Vec<usize>> = self.take_row(name, len)?.into_iter().map(whole).collect();
-        row.ok_or_else(|| {
-            Error::Data(format!("{} part `{name}` is not a list of whole numbers up to {largest}", self.of))
+    /// Everything about the method, as `methods --json` shows it.
+    pub fn to_json(&self) -> Value {
+        let params = self.params().into_iter().map(|info| {
+            json!({
+                "name": info.name, "doc": info.doc, "domain": info.domain.to_string(),
+                "default": info.default, "grid": info.grid,
+            })
+        });
+        let presets = self.presets.iter().map(|preset| {
+            let values = self.preset(preset.name).unwrap_or_default();
+            json!({"name": preset.name, "doc": preset.doc, "values": values})
+        });
+        json!({
+            "key": self.key, "title": self.title, "paper": self.paper, "default_prep": self.default_prep,
+            "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
         })
     }
 
-    /// Takes `svm_weights` (dim x classes) and `svm_bias` (1 x classes); `dim` is checked where it is known.
-    pub fn take_svm(&mut self, dim: Option<usize>) -> Result<Svm> {
-        let weights = self.take_shaped("svm_weights", dim, self.classes.len())?;
-        let bias = self.take_row("svm_bias", self.classes.len())?;
-        Ok(Svm { weights, bias })
+    /// All values, with what `train` says in place of those that are left to be chosen; [`Method::fit`] does the same. The observer
+    /// is told.
+    pub fn choose(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Values> {
+        (self.choose)(&self.complete(values)?, train, watch)
     }
 
-    /// Takes a 1 x C row of block sizes that must add up to `total`; the counterpart of [`sizes_row`].
-    pub fn take_blocks(&mut self, name: &str, total: usize) -> Result<Blocks> {
-        let sizes = self.take_whole_row(name, self.classes.len(), total)?;
-        if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(total) {
-            let of = self.of;
-            return Err(Error::Data(format!("{of} part `{name}` is not a list of sizes that add up to {total}")));
-        }
-        Ok(Blocks::from_sizes(sizes))
+    /// All values, with the documented ones in place of those that are left to be chosen.
+    pub fn fixed(&self, values: &Values) -> Result<Values> {
+        (self.fixed)(&self.complete(values)?)
+    }
+
+    /// Trains on `train`; values that are not given take their defaults.
+    pub fn fit(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
+        (self.fit)(&self.complete(values)?, train, watch)
+    }
+
+    /// Goes on from a state that the same values left on the same data, to the bits of [`Method::fit`]; `max_iter` may be larger.
+    pub fn resume(
+        &self,
+        values: &Values,
+        train: &Dataset,
+        state: State,
+        watch: &mut dyn Observer,
+    ) -> Result<Box<dyn Classifier>> {
+        (self.resume)(&self.complete(values)?, train, state, watch)
+    }
+
+    /// Rebuilds a model from its parts.
+    pub fn restore(&self, values: &Values, parts: Parts) -> Result<Box<dyn Classifier>> {
+        (self.restore)(values, parts)
+    }
+
+    /// What training with these values would have given, from a model trained on the same data with values that differ
+    /// in decision parameters only.
+    pub fn redecide(&self, values: &Values, model: &dyn Classifier, train: &Dataset) -> Result<Box<dyn Classifier>> {
+        (self.redecide)(&self.complete(values)?, model, train)
+    }
+
+    /// Scores from the [terms](Classifier::score_terms) of a model whose values differ in readout parameters only.
+    pub fn read_out(&self, values: &Values, terms: &[Mat<f64>]) -> Result<Mat<f64>> {
+        (self.read_out)(values, terms)
     }
 }
 
-/// Block sizes as a 1 x C matrix, so that they can be a model part.
-pub fn sizes_row(blocks: &Blocks) -> Mat<f64> {
-    let sizes: Vec<usize> = blocks.sizes().collect();
-    Mat::from_fn(1, sizes.len(), |_, c| sizes[c] as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn best_class_breaks_ties_low_and_ranks_nan_last() {
-        let scores = faer::mat![[1.0, f64::NAN, f64::NAN], [1.0, -5.0, f64::NAN], [0.0, -6.0, f64::NAN]];
-        assert_eq!(best_class(scores.as_ref()), [0, 1, 0]);
-    }
-
-    #[test]
-    fn hostile_block_sizes_are_refused() {
-        let with = |row: &[f64]| {
-            let matrix = Mat::from_fn(1, row.len(), |_, c| row[c]);
-            let mut parts = Parts::new(vec!["a".into(), "b".into()], HashMap::from([("sizes".to_string(), matrix)]));
-            parts.take_blocks("sizes", 3)
-        };
-        assert_eq!(with(&[1.0, 2.0]).unwrap().total(), 3);
-        for bad in [&[1.0][..], &[1.0, 1.0], &[-1.0, 4.0], &[1.5, 1.5], &[f64::NAN, 3.0], &[1e300, 3.0]] {
-            assert!(with(bad).is_err(), "{bad:?}");
-        }
-    }
+/// What was left open in `given` and has a value in `settled`.
+pub fn chosen(given: &Values, settled: &Values) -> Values {
+    let open = |name: &String| given.get(name).is_none_or(Value::is_null);
+    let known = settled.iter().filter(|(name, value)| open(name) && !value.is_null());
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

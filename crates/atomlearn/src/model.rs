@@ -1,9 +1,9 @@
 //! A trained model with everything needed to use it: preprocessing, method, parameters, provenance.
 
+use crate::classifier::{best_class, check_features, in_blocks, join_blocks};
 use crate::dataset::check_finite_from;
 use crate::io::TableSchema;
 use crate::io::limits::allowance;
-use crate::method::{best_class, check_features, in_blocks, join_blocks};
 use crate::prep::{Buffers, Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
@@ -11,6 +11,8 @@ use faer::{Mat, MatRef};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+
+mod onnx;
 
 const FORMAT: &str = "atomlearn.model/1";
 /// Begins the names of what belongs to the feature map.

@@ -1,5 +1,6 @@
 //! How a caller watches training: progress, objective, warnings, stopping.
 
+use crate::warn::Warn;
 use crate::{Classifier, Result, State};
 use std::ops::ControlFlow;
 
@@ -57,6 +58,21 @@ pub trait Observer {
 }
 
 impl Observer for () {}
+
+impl<O: Observer + ?Sized> Warn for O {
+    fn warn(&mut self, warning: &str) {
+        Observer::warn(self, warning);
+    }
+}
+
+/// The observer for what is computed again on resuming: it was told everything the first time.
+pub(crate) fn unless_resumed<'a>(
+    from: Option<&State>,
+    watch: &'a mut dyn Observer,
+    silent: &'a mut (),
+) -> &'a mut dyn Observer {
+    if from.is_some() { silent } else { watch }
+}
 
 /// An observer that remembers everything; for tests, reports and front ends.
 #[derive(Clone, Debug, Default)]

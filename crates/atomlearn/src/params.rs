@@ -4,6 +4,9 @@ use crate::{Error, Result};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
+/// Parameter values by name.
+pub type Values = Map<String, Value>;
+
 /// The word for a value that is left to be chosen; JSON may say null instead.
 pub const AUTO: &str = "auto";
 
@@ -140,7 +143,7 @@ pub fn check<P: Params>(params: &P) -> Result<()> {
 }
 
 /// The parameters as a JSON object.
-pub fn to_map<P: Params>(params: &P) -> Map<String, Value> {
+pub fn to_map<P: Params>(params: &P) -> Values {
     match serde_json::to_value(params) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
@@ -148,7 +151,7 @@ pub fn to_map<P: Params>(params: &P) -> Map<String, Value> {
 }
 
 /// The parameters from a JSON object; what is not given keeps its default.
-pub fn from_map<P: Params>(map: &Map<String, Value>) -> Result<P> {
+pub fn from_map<P: Params>(map: &Values) -> Result<P> {
     let known = P::describe();
     check_values(&known, map)?;
     let mut plain = map.clone();
@@ -163,7 +166,7 @@ pub fn from_map<P: Params>(map: &Map<String, Value>) -> Result<P> {
         .map_err(|e| Error::param("params", Value::Object(map.clone()), e.to_string()))
 }
 
-fn check_values(known: &[ParamInfo], values: &Map<String, Value>) -> Result<()> {
+fn check_values(known: &[ParamInfo], values: &Values) -> Result<()> {
     for (name, value) in values {
         let Some(info) = known.iter().find(|info| info.name == name) else {
             return Err(Error::unknown("parameter", name, known.iter().map(|info| info.name)));

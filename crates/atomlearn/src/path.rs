@@ -4,9 +4,10 @@
 //! the last iteration; values that only combine terms of the scores cost next to nothing. Tuning and LCDL-SV's own choice both go
 //! this way.
 
+use crate::classifier::best_class;
 use crate::grid::{Axis, ITERATIONS, combination, size};
-use crate::method::best_class;
-use crate::registry::{Method, Values};
+use crate::method::Method;
+use crate::params::Values;
 use crate::{Classifier, Dataset, Error, Observer, Result, Step};
 use faer::MatRef;
 use std::ops::ControlFlow;

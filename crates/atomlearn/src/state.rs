@@ -4,10 +4,10 @@
 //! same bits: dictionary, codes, classifiers, positions of random generators. What follows from the data alone is computed
 //! again on resuming. A state may come out of a hostile file, so that methods check every shape.
 
-use crate::method::sizes_row;
-use crate::registry::Values;
+use crate::params::Values;
+use crate::parts::sizes_row;
 use crate::svm::Svm;
-use crate::{Blocks, Error, Observer, Parts, Result};
+use crate::{Blocks, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -112,15 +112,6 @@ pub(crate) fn iterations_left(from: Option<&State>, max_iter: usize) -> Result<R
     }
     let none_left = state.converged || state.iter == max_iter;
     Ok(if none_left { RangeInclusive::new(1, 0) } else { state.iter + 1..=max_iter })
-}
-
-/// The observer for what is computed again on resuming: it was told everything the first time.
-pub(crate) fn unless_resumed<'a>(
-    from: Option<&State>,
-    watch: &'a mut dyn Observer,
-    silent: &'a mut (),
-) -> &'a mut dyn Observer {
-    if from.is_some() { silent } else { watch }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use atomlearn::classifier::best_class;
 use atomlearn::io::{self, ReadOptions, Samples, read};
 use atomlearn::linalg::{normalize_columns, select_columns};
-use atomlearn::method::best_class;
 use atomlearn::methods::lcdl_sv::{LcdlSv, Solver};
 use atomlearn::{Blocks, Classifier, Dataset, Mat, Observer, Step};
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 
 use atomlearn::archive::{Content, Stored, decode, encode};
 use atomlearn::registry::{METHODS, Method, Values};
-use atomlearn::{Mat, Model, export, synth};
+use atomlearn::{Mat, Model, synth};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,7 +31,7 @@ fn used(content: &Content) -> Option<String> {
     let x = Mat::from_fn(model.prep().n_features().min(1 << 12), 2, |i, j| ((i * 7 + j * 3) % 11) as f64 - 4.0);
     let _ = model.predict(x.as_ref());
     let _ = model.prepare(x.as_ref()).map(|x| model.classifier().scores_by_rule(x.as_ref()).is_ok());
-    let _ = export::onnx(&model);
+    let _ = model.to_onnx();
     None
 }
 

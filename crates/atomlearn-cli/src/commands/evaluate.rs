@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::images;
 use crate::plain::{NAME_LETTERS, brief};
-use atomlearn::method::best_class;
+use atomlearn::classifier::best_class;
 use atomlearn::{Error, Model};
 use atomlearn_lab::confusion::{Confusion, accuracy};
 use atomlearn_lab::crossed::{SplitValues, crossed_mean};

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
-use atomlearn::{Model, export};
+use atomlearn::Model;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     args.writing.check(&[Some(&args.model)], &[(Some(&args.onnx), Kind::Onnx)])?;
     let model = Model::load(&args.model)?;
-    export::write_onnx(&model, &args.onnx)?;
+    model.write_onnx(&args.onnx)?;
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.export/1", "onnx": args.onnx.display().to_string(), "method": model.method().key,

@@ -150,7 +150,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
     let model = Model::load(path)?;
     let parts: Vec<(&str, [usize; 2])> =
         model.classifier().parts().into_iter().map(|(name, part)| (name, [part.nrows(), part.ncols()])).collect();
-    let report = AutoModel::of(&model).map(AutoModel::report);
+    let report = AutoModel::of(model.classifier()).map(AutoModel::report);
     if console.json {
         return console.print_json(&json!({
             "schema": "atomlearn.inspect/1", "kind": "model", "path": path.display().to_string(),

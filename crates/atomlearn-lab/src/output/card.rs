@@ -5,7 +5,7 @@
 use crate::output::findings;
 use crate::output::tune_table::value_text as text;
 use atomlearn::registry::Values;
-use atomlearn::{Error, Model, Result, export};
+use atomlearn::{Error, Model, Result};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn content(model: &Model, file: &str) -> Value {
         "n_features": model.prep().n_features(), "classes": model.classes(), "params": params.collect::<Vec<_>>(),
         "estimate": findings::of_model(model), "probabilities": method.probabilities,
         "facts": facts(model), "warnings": info.get("warnings"), "metrics": metrics, "few": few,
-        "range": info.get("range"), "image": info.get("image_shape"), "onnx": export::METHODS.contains(&method.key),
+        "range": info.get("range"), "image": info.get("image_shape"), "onnx": method.closed_form,
         "prep": steps.map(|step| json!({"name": step, "meaning": meaning(step)})).collect::<Vec<_>>(),
     })
 }
@@ -138,7 +138,7 @@ mod tests {
             for info in method.params() {
                 assert!(page.contains(&format!("| `{}` | ", info.name)), "{}: {}", method.key, info.name);
             }
-            assert_eq!(page.contains("--onnx"), export::METHODS.contains(&method.key), "{}", method.key);
+            assert_eq!(page.contains("--onnx"), method.closed_form, "{}", method.key);
             assert!(!page.contains("{{") && !page.contains("undefined"), "{page}");
             // Nothing was recorded, so nothing is said.
             assert!(!page.contains("SHA-256") && !page.contains("per class on average") && !page.contains("metrics:"));

@@ -46,7 +46,7 @@ impl NamedSuspicious {
 impl Findings {
     /// Of a model that was trained on the samples of `data` at these places; nothing if it is not one of `auto`.
     pub fn new(model: &Model, data: &LabData, places: &[usize]) -> Option<Self> {
-        let auto = AutoModel::of(model)?;
+        let auto = AutoModel::of(model.classifier())?;
         let naming = data.naming();
         let in_file = |entry: &Suspicious| Some(Suspicious { sample: *places.get(entry.sample)?, ..entry.clone() });
         let named = |entry: &Suspicious| {
@@ -80,7 +80,7 @@ pub fn groups_of(model: &Model) -> Option<usize> {
 
 /// The report of a model, if it is one of `auto`, in words; see [`in_words`].
 pub fn of_model(model: &Model) -> Option<Vec<(&'static str, String)>> {
-    AutoModel::of(model).map(|auto| in_words(auto.report(), groups_of(model)))
+    AutoModel::of(model.classifier()).map(|auto| in_words(auto.report(), groups_of(model)))
 }
 
 /// The leave-one-out estimate in words: what is told, and how it is.

@@ -11,7 +11,7 @@ use crate::run::prepared::Prepared;
 use crate::run::tune::{self, Folds, Tuning};
 use crate::stats::confusion::accuracy;
 use crate::stats::metrics;
-use atomlearn::method::best_class;
+use atomlearn::classifier::best_class;
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Method, Values};

@@ -1,8 +1,8 @@
 //! Why a sample gets its label, in numbers: scores of every rule, what each reading says, what the sample resembles.
 
 use crate::records::diagnostics::{AtomUse, classes_of_atoms, strongest_atoms};
+use atomlearn::classifier::best_class;
 use atomlearn::linalg::select_columns;
-use atomlearn::method::best_class;
 use atomlearn::methods::auto::{AutoModel, ChosenReading, NearSample};
 use atomlearn::{Mat, MatRef, Model, Result};
 use serde::Serialize;
@@ -62,7 +62,7 @@ pub fn explain(model: &Model, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Exp
     let scores = in_use.unwrap_or(&by_rule[0].1);
     let best = best_class(scores.as_ref());
     let proba = model.probabilities(x)?;
-    let auto = AutoModel::of(model);
+    let auto = AutoModel::of(model.classifier());
     let contributions = auto.map(|auto| auto.explain(prepared.as_ref())).transpose()?.unwrap_or_default();
     let mut nearest = auto.map(|auto| auto.nearest(prepared.as_ref(), most)).transpose()?.unwrap_or_default();
     nearest.resize(x.ncols(), Vec::new());

@@ -18,21 +18,21 @@ pub struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Graph { proto: GraphProto { name: name.into(), ..Default::default() }, values: 0 }
     }
 
-    pub(super) fn finish(self) -> GraphProto {
+    pub(crate) fn finish(self) -> GraphProto {
         self.proto
     }
 
-    pub(super) fn input(&mut self, name: &str, features: usize) -> Value {
+    pub(crate) fn input(&mut self, name: &str, features: usize) -> Value {
         self.proto.input.push(value_info(name, element::DOUBLE, Some(features)));
         Value(name.into())
     }
 
     /// Gives `value` a public name.
-    pub(super) fn output(&mut self, name: &str, value: &Value, kind: i32, columns: Option<usize>) {
+    pub(crate) fn output(&mut self, name: &str, value: &Value, kind: i32, columns: Option<usize>) {
         self.node("Identity", &[value], name.into(), &[]);
         self.proto.output.push(value_info(name, kind, columns));
     }
@@ -104,7 +104,7 @@ impl Graph {
         self.initializer(&[values.len()], element::INT64, Some(bytes), Vec::new())
     }
 
-    pub(super) fn strings(&mut self, values: &[String]) -> Value {
+    pub(crate) fn strings(&mut self, values: &[String]) -> Value {
         let strings = values.iter().map(|text| text.as_bytes().to_vec()).collect();
         self.initializer(&[values.len()], element::STRING, None, strings)
     }

@@ -1,7 +1,8 @@
 //! Symmetric positive definite systems.
 
 use super::{axpy, mirror};
-use crate::{Error, Observer, Result};
+use crate::warn::Warn;
+use crate::{Error, Result};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltError, LltParams, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
@@ -42,7 +43,7 @@ impl Spd {
 
     /// Like [`Spd::new`], but a matrix that is singular to rounding gets 1e-10 of its mean diagonal added,
     /// ten times more on each failure up to 1e-4; the observer is told.
-    pub fn with_jitter(a: Mat<f64>, stage: &str, watch: &mut dyn Observer) -> Result<Self> {
+    pub fn with_jitter(a: Mat<f64>, stage: &str, watch: &mut (impl Warn + ?Sized)) -> Result<Self> {
         if let Ok(spd) = Spd::new(a.clone(), stage) {
             return Ok(spd);
         }

@@ -6,7 +6,7 @@
 //! such a value is never chosen.
 
 use super::fusion::{self, Judge};
-use crate::method::best_class;
+use crate::classifier::best_class;
 use crate::{Blocks, Dataset, Observer, Result};
 use faer::Mat;
 use std::ops::ControlFlow;

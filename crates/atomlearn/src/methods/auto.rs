@@ -92,6 +92,7 @@ params! {
 impl Fit for Auto {
     type Model = AutoModel;
     const KEY: &'static str = "auto";
+    const CLOSED_FORM: bool = true;
     const LEAVES_GROUPS_OUT: bool = true;
     const PROBABILITIES: bool = true;
     const DEFAULT_PREP: &'static str = "none";

@@ -30,10 +30,11 @@ use crate::coding::margin::{ActiveSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
-use crate::method::sizes_row;
+use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
+use crate::parts::sizes_row;
 use crate::range;
-use crate::state::{iterations_left, unless_resumed};
+use crate::state::iterations_left;
 use crate::svm::{self, Svm};
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
@@ -116,6 +117,7 @@ struct Iterate {
 impl Fit for Cadl {
     type Model = CadlModel;
     const KEY: &'static str = "cadl";
+    const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<CadlModel> {

@@ -11,13 +11,14 @@
 //! the code of a training sample over all others is `z_j = -A_ji / A_ii` with `A = (D^T D + kappa I)^-1` ([`crate::loo`]).
 
 use crate::export::{Graph, Value};
-use crate::linalg::{gram, mul, select_columns};
+use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, sym_eig};
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
 use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
-use crate::method::sizes_row;
 use crate::params::{Domain, params};
+use crate::parts::sizes_row;
+use crate::rounds::{self, Partitioned, Start};
 use crate::score::{Residuals, RidgeResiduals};
-use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
 
@@ -28,6 +29,9 @@ const POWERS: std::ops::RangeInclusive<i32> = -5..=2;
 const USUAL: usize = 3;
 /// Entries of the scatter matrices of all classes that may be held.
 const MOST_ENTRIES: usize = 1 << 24;
+
+/// Eigenvalues of a class's Gram matrix below this fraction of the largest count as zero.
+const GRAM_RANK: f64 = 1e-13;
 
 /// Which residual decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -103,6 +107,7 @@ impl Crc {
 impl Fit for Crc {
     type Model = CrcModel;
     const KEY: &'static str = "crc";
+    const CLOSED_FORM: bool = true;
     const DECISION: &'static [&'static str] = &["kappa", "residual"];
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
@@ -125,6 +130,30 @@ impl Fit for Crc {
         let dictionary = parts.take("dictionary")?;
         let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
         self.model(parts.classes, dictionary, &blocks)
+    }
+}
+
+/// CRC over all training samples, exactly, from few atoms.
+///
+/// With `S = (X X^T + kappa I)^-1`, the part of class `c` is `X_c z_c = X_c X_c^T S x`, and the energy of its code is
+/// `x^T S X_c X_c^T S x`: the samples of a class enter through `X_c X_c^T` alone, so any `D_c` with the same `D_c D_c^T`
+/// gives the same scores. Taken here: eigenvectors times roots of eigenvalues, at most as many as features.
+impl Partitioned for Crc {
+    const BY_CLASS: bool = true;
+
+    fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
+        let atoms = scatters.iter().enumerate().map(|(c, scatter)| {
+            let (values, vectors) = sym_eig(moments.class_outer(scatter, c).as_ref(), "CRC dictionary")?;
+            let rank = values.iter().take_while(|&&v| v > GRAM_RANK * values[0] && v > 0.0).count();
+            Ok(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt()))
+        });
+        let atoms: Vec<Mat<f64>> = atoms.collect::<Result<_>>()?;
+        let blocks = Blocks::from_sizes(atoms.iter().map(Mat::ncols));
+        if blocks.total() == 0 {
+            return Err(Error::Data("every training sample is zero: there is nothing to code with".into()));
+        }
+        let parts = vec![("dictionary".into(), concat_columns(&atoms)), ("atom_counts".into(), sizes_row(&blocks))];
+        Ok(Start::Done(parts))
     }
 }
 

@@ -29,10 +29,11 @@ mod target;
 
 use crate::coding::threshold::hard;
 use crate::linalg::{Spd, mul, relative_change};
-use crate::method::sizes_row;
+use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
+use crate::parts::sizes_row;
 use crate::range;
-use crate::state::{iterations_left, unless_resumed};
+use crate::state::iterations_left;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
 use faer::{Mat, MatRef};
 use neighbours::{Neighbours, nearest_of_class};

@@ -25,9 +25,9 @@
 use crate::linalg::concat_columns;
 use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
+use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
 use crate::range;
-use crate::state::unless_resumed;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 

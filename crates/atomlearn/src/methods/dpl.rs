@@ -23,11 +23,12 @@
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram};
-use crate::method::sizes_row;
+use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
+use crate::parts::sizes_row;
 use crate::range;
 use crate::score::RidgeResiduals;
-use crate::state::{iterations_left, unless_resumed};
+use crate::state::iterations_left;
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
 use crate::update::column_ball::column_ball_ls;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
@@ -106,6 +107,7 @@ fn store(pairs: &[Pair], state: State) -> State {
 impl Fit for Dpl {
     type Model = DplModel;
     const KEY: &'static str = "dpl";
+    const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DplModel> {

@@ -4,8 +4,8 @@
 //! neighbours are nearer: a neighbour at squared distance `d` adds `1 + 1 / (k (1 + d))`.
 
 use crate::kernel::squared_distances;
-use crate::method::sizes_row;
 use crate::params::{Domain, params};
+use crate::parts::sizes_row;
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 

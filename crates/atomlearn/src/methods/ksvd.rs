@@ -16,9 +16,10 @@
 
 use crate::linalg::{concat_columns, gram};
 use crate::methods::sparse_linear::{SparseLinear, atom_counts, encode, ridge_readout, sample_atoms, sparsity};
+use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
 use crate::range;
-use crate::state::{iterations_left, unless_resumed};
+use crate::state::iterations_left;
 use crate::update::ksvd::{AtomUpdate, Ksvd as Iteration, Signals};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State, Step};
 

@@ -24,13 +24,14 @@ pub(crate) mod partitioned;
 mod refit;
 mod steps;
 
+use crate::classifier::best_class;
 use crate::coding::margin::ActiveSet;
 use crate::export::{Graph, Value};
 use crate::graph::Affinity;
 use crate::linalg::mul;
-use crate::method::{best_class, sizes_row};
 use crate::observe::Trace;
 use crate::params::{AtomCount, Domain, params};
+use crate::parts::sizes_row;
 use crate::score::RidgeResiduals;
 use crate::state::iterations_left;
 use crate::svm::{self, Svm};
@@ -151,6 +152,7 @@ struct Trained {
 impl Fit for LcdlSv {
     type Model = LcdlSvModel;
     const KEY: &'static str = "lcdl-sv";
+    const CLOSED_FORM: bool = true;
     const DECISION: &'static [&'static str] = &["eta1", "eta2", "rule"];
     const READOUT: &'static [&'static str] = &["eta2", "rule"];
     const ITERATION: &'static [&'static str] = &["lambda1", "lambda2"];

@@ -27,9 +27,9 @@
 
 use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ksvd, sparsity};
+use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
 use crate::range;
-use crate::state::unless_resumed;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 

@@ -98,6 +98,7 @@ impl LdaModel {
 impl Fit for Lda {
     type Model = LdaModel;
     const KEY: &'static str = "lda";
+    const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.shrinkage != Shrinkage::Auto {

@@ -7,6 +7,8 @@
 //! `theta = 2 C` of LIBLINEAR's `1/2 |u|^2 + C sum loss`. `theta = auto` is chosen by leave-one-out, in closed form with the active sets of
 //! each training held ([`svm::left_out`]).
 
+mod partitioned;
+
 use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
@@ -49,6 +51,7 @@ impl LinearSvmModel {
 impl Fit for LinearSvm {
     type Model = LinearSvmModel;
     const KEY: &'static str = "linear-svm";
+    const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.theta.is_some() {

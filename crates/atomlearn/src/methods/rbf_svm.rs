@@ -86,6 +86,7 @@ impl RbfSvm {
 impl Fit for RbfSvm {
     type Model = RbfSvmModel;
     const KEY: &'static str = "rbf-svm";
+    const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         let open_width = self.gamma.is_none() && self.gamma_scale.is_none();

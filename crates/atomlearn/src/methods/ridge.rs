@@ -10,15 +10,16 @@
 
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
-use crate::linalg::mul;
+use crate::linalg::{Spd, inner, mul, mul_add};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
+use crate::rounds::{Moments, Partitioned, Start};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
 /// `lambda` where nothing can be chosen.
-pub(crate) const LAMBDA: f64 = 1e-3;
+const LAMBDA: f64 = 1e-3;
 /// Powers of ten, times the samples' median square, from which `lambda` is chosen; this place is preferred among equals. The smallest
 /// are for features of very different sizes.
 const POWERS: std::ops::RangeInclusive<i32> = -10..=2;
@@ -41,6 +42,7 @@ pub struct RidgeModel {
 impl Fit for Ridge {
     type Model = RidgeModel;
     const KEY: &'static str = "ridge";
+    const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.lambda.is_some() {
@@ -72,6 +74,31 @@ fn best_lambda(train: &Dataset) -> Option<(f64, Verdict)> {
     let spectrum = Spectrum::new(train.x(), train.blocks()).ok()?;
     let values = decades(decade(median_square(train.x())), POWERS);
     best_of(&values, USUAL, |lambda| jury.verdict(spectrum.ridge_left_out(&jury.places, &jury.targets, lambda)))
+}
+
+/// Ridge regression: `W = H X^T (X X^T + lambda I)^-1`, and `H X^T` are the class sums.
+///
+/// With the mean `mu` of `n` samples and their scatter `S` about it, `X X^T = S + n mu mu^T`; the rank-one part is inverted
+/// by formula, so that samples far from zero keep the digits of `S`.
+impl Partitioned for Ridge {
+    const BY_CLASS: bool = false;
+    const CLASS_MATRICES: bool = false;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
+        let mut system = scatters[0].clone();
+        let lambda = self.lambda.unwrap_or(LAMBDA);
+        (0..system.nrows()).for_each(|i| system[(i, i)] += lambda);
+        let factor = Spd::new(system, "ridge regression")?;
+        let (mean, n) = (moments.mean(), moments.n_samples());
+        let along = factor.solve(mean.as_ref());
+        let weight = n / (1.0 + n * inner(mean.as_ref(), along.as_ref()));
+        // The class sums are their centred parts and `counts_c mu`; what the inverse makes of `mu` is `along weight / n`.
+        let mut weights = factor.solve(moments.centred_sums().as_ref());
+        let seen = mul(mean.transpose(), weights.as_ref());
+        let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
+        mul_add(weights.as_mut(), 1.0, along.as_ref(), back.as_ref());
+        Ok(Start::Done(vec![("weights".into(), weights.transpose().to_owned())]))
+    }
 }
 
 impl Classifier for RidgeModel {

@@ -137,6 +137,7 @@ struct Duals {
 impl Fit for Sadl {
     type Model = SadlModel;
     const KEY: &'static str = "sadl";
+    const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<SadlModel> {

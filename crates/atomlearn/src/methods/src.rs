@@ -17,8 +17,8 @@
 use crate::coding::lasso::{LassoLimits, LassoTask, lasso_with_identity};
 use crate::coding::lasso_coder::LassoCoder;
 use crate::linalg::mul;
-use crate::method::sizes_row;
 use crate::params::{Domain, params};
+use crate::parts::sizes_row;
 use crate::score::ClassResiduals;
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -163,7 +163,7 @@ impl Classifier for SrcModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::best_class;
+    use crate::classifier::best_class;
     use crate::synth;
     use std::collections::HashMap;
 

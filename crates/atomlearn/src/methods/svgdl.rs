@@ -155,6 +155,7 @@ impl Svgdl {
 impl Fit for Svgdl {
     type Model = SvgdlModel;
     const KEY: &'static str = "svgdl";
+    const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SvgdlModel> {

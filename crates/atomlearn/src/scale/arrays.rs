@@ -1,10 +1,8 @@
 //! Samples in memory, cut into partitions as files are.
 
-use super::answer::{Memo, Partition, answer_in_turn};
 use super::files::{share, usual_partitions};
-use super::request::Request;
-use super::stats::PartialStats;
 use crate::Result;
+use crate::rounds::{Memo, PartialStats, Partition, Request, answer_in_turn};
 use faer::MatRef;
 
 /// Samples (features x samples) with their labels, in partitions of the usual size.

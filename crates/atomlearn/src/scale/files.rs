@@ -4,12 +4,10 @@
 //! so the files may be of any size; their labels stand beside them, `part-0.labels.npy` beside `part-0.npy`. A shard of any other
 //! kind holds its labels itself, is read as a whole and is one partition.
 
-use super::answer::{Memo, Partition, answer_in_turn};
-use super::request::Request;
-use super::stats::PartialStats;
 use crate::archive::hex;
 use crate::io::{self, NpyRows, RawData, ReadOptions, TableSchema};
 use crate::linalg::{concat_columns, select_columns};
+use crate::rounds::{Memo, PartialStats, Partition, Request, answer_in_turn};
 use crate::{Error, Result};
 use faer::Mat;
 use serde::{Deserialize, Serialize};

@@ -9,30 +9,10 @@
 //! The number of partitions decides how sums are rounded, and is stored with the model; the number of workers and
 //! threads changes no bit.
 
-mod answer;
 mod arrays;
-mod chain;
-mod codes;
 pub mod files;
-mod message;
-mod moments;
-mod newton;
-mod request;
-mod rounds;
-mod sparse;
-mod stats;
-mod strip;
 mod trainer;
 
-pub use answer::{Memo, Partition};
+pub use crate::rounds::{FAN_IN, Memo, Merger, PartialStats, Partition, Request};
 pub use arrays::Arrays;
-pub(crate) use codes::{CodeSums, Coding, NextPull, restore_svm, store_svm};
-pub(crate) use message::Message;
-pub(crate) use moments::{Moments, NamedParts, class_pca_mean};
-pub(crate) use newton::{Newton, unpacked};
-pub use request::Request;
-pub(crate) use request::{Ask, CheckAsk, SvmSums};
-pub(crate) use rounds::{Rounds, svm_parts};
-pub(crate) use sparse::{SparseChain, SparseLink, SparseStep};
-pub use stats::{FAN_IN, Merger, PartialStats};
-pub use trainer::{METHODS, Setup, Trainer};
+pub use trainer::{Setup, Trainer};

@@ -1,16 +1,14 @@
 //! The state machine that trains: preprocessing, a survey of the classes, second moments, then the rounds of the method.
 
-use super::moments::{self, Moments, NamedParts};
-use super::newton::unpacked;
-use super::request::{Ask, Request};
-use super::rounds::{self, Rounds};
-use super::stats::PartialStats;
 use crate::dataset::sorted_classes;
 use crate::linalg::{mul_add, scaled_columns};
+use crate::method::InPartitions;
 use crate::observe::Trace;
-use crate::params;
 use crate::prep::{Need, Prep, PrepSpec};
-use crate::registry::{self, Method, Values};
+use crate::registry::{self, METHODS, Method, Values};
+use crate::rounds::{
+    Ask, Moments, NamedParts, PartialStats, Request, Rounds, Start, about_the_mean, check_shape, unpacked,
+};
 use crate::{Error, Model, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
 use serde_json::json;
@@ -18,15 +16,13 @@ use std::ops::ControlFlow;
 
 mod checkpoint;
 
-/// The methods that can be trained in partitions.
-pub const METHODS: [&str; 7] = ["lcdl-sv", "svgdl", "cadl", "sadl", "crc", "ridge", "linear-svm"];
 /// Largest sum of one round; beyond it the classes have too many features for their Hessians to be sent around.
 const LARGEST_ANSWER: usize = 1 << 30;
 
 /// What is to be trained on what.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Method, one of [`METHODS`].
+    /// Method, one that [learns in partitions](Method::in_partitions).
     pub method: String,
     /// Its parameters; those not given take their defaults.
     pub params: Values,
@@ -86,13 +82,7 @@ impl Trainer {
     /// A new training. `run` must differ from that of any other training whose partitions are still remembered.
     pub fn new(mut setup: Setup, run: String) -> Result<Self> {
         let method = registry::method(&setup.method)?;
-        if !METHODS.contains(&method.key) {
-            return Err(Error::param(
-                "method",
-                method.key,
-                format!("cannot be trained in partitions; these can: {}", METHODS.join(", ")),
-            ));
-        }
+        partitioned(method)?;
         // Partitions are never together in one place, so nothing is chosen by leaving samples out.
         let given = method.complete(&setup.params)?;
         setup.params = method.fixed(&given)?;
@@ -289,13 +279,14 @@ impl Trainer {
         }
         found.sort_by_key(|(label, _)| self.classes.iter().position(|class| class == label));
         for (_, sum) in &found {
-            super::message::check_shape("label", sum, Some(m + 1), Some(1))?;
+            check_shape("label", sum, Some(m + 1), Some(1))?;
         }
         self.moments.counts = found.iter().map(|(_, sum)| sum[(m, 0)]).collect();
         self.moments.sums = Mat::from_fn(m, found.len(), |i, c| found[c].1[(i, 0)]);
         let side = m + self.classes.len() + 1;
         let bytes = 4 * self.classes.len() * side * side;
-        if bytes > LARGEST_ANSWER && !matches!(self.method.key, "ridge" | "sadl") {
+        let partitioned = partitioned(self.method)?;
+        if bytes > LARGEST_ANSWER && partitioned.class_matrices {
             return Err(Error::Data(format!(
                 "the answers of a round would take {} MiB ({} classes, {m} features); use fewer features \
                  (--prep pca:N) or train in memory",
@@ -303,16 +294,15 @@ impl Trainer {
                 self.classes.len()
             )));
         }
-        self.stage = Stage::Moments { by_class: matches!(self.method.key, "lcdl-sv" | "svgdl" | "cadl" | "crc") };
+        self.stage = Stage::Moments { by_class: partitioned.by_class };
         Ok(())
     }
 
     fn begin_method(&mut self, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<()> {
-        let values = &self.setup.params;
-        self.stage = match self.method.key {
-            "ridge" => Stage::Done(moments::ridge(&params::from_map(values)?, &self.moments, &scatters[0])?),
-            "crc" => Stage::Done(moments::crc(&self.moments, scatters)?),
-            key => Stage::Rounds(rounds::begin(key, values, &self.moments, scatters, watch)?),
+        let partitioned = partitioned(self.method)?;
+        self.stage = match (partitioned.begin)(&self.setup.params, &self.moments, scatters, watch)? {
+            Start::Done(parts) => Stage::Done(parts),
+            Start::Rounds(rounds) => Stage::Rounds(rounds),
         };
         Ok(())
     }
@@ -335,6 +325,14 @@ impl Trainer {
     }
 }
 
+/// How a method learns from sums over partitions, or which others do.
+fn partitioned(method: &Method) -> Result<&InPartitions> {
+    method.partitioned().ok_or_else(|| {
+        let able: Vec<&str> = METHODS.iter().filter(|other| other.in_partitions()).map(|other| other.key).collect();
+        Error::param("method", method.key, format!("cannot be trained in partitions; these can: {}", able.join(", ")))
+    })
+}
+
 /// The mean and the scatter about it from the answer to a question for the scatter about `centre`.
 fn take_scatter(
     stats: &mut PartialStats,
@@ -345,7 +343,7 @@ fn take_scatter(
     let m = centre.nrows();
     let mut scatter = unpacked(&stats.take(&format!("scatter{suffix}"), m * (m + 1) / 2, 1)?, m);
     let rest = stats.take(&format!("rest{suffix}"), m, 1)?;
-    let mean = moments::about_the_mean(&mut scatter, centre, &rest, n);
+    let mean = about_the_mean(&mut scatter, centre, &rest, n);
     Ok((mean, scatter))
 }
 

@@ -4,7 +4,8 @@ use super::careful::improve;
 use super::optimality::distances;
 use super::{STAGE, Svm, one_vs_rest};
 use crate::pca::{centred, mean};
-use crate::{Error, Observer, Result};
+use crate::warn::Warn;
+use crate::{Error, Result};
 use faer::MatRef;
 
 /// The share of an objective that may be left to gain before the observer is told.
@@ -20,7 +21,7 @@ pub fn fit(
     n_classes: usize,
     tau: f64,
     start: Option<&Svm>,
-    watch: &mut dyn Observer,
+    watch: &mut (impl Warn + ?Sized),
 ) -> Result<Svm> {
     let middle = mean(z);
     let z = centred(z, &middle);
@@ -36,7 +37,13 @@ pub fn fit(
 
 /// Checks that these classifiers are the optimum for the columns of `z`. Those that are not are brought there, as far as
 /// the digits of the samples allow; the observer is told if that is not far enough.
-pub fn settle(z: MatRef<'_, f64>, targets: &[usize], svm: Svm, tau: f64, watch: &mut dyn Observer) -> Result<Svm> {
+pub fn settle(
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    svm: Svm,
+    tau: f64,
+    watch: &mut (impl Warn + ?Sized),
+) -> Result<Svm> {
     let standing = distances(z, targets, &svm, tau);
     let far: Vec<usize> = (0..standing.len()).filter(|&c| !standing[c].is_near()).collect();
     if far.is_empty() {

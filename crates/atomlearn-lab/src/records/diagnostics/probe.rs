@@ -4,7 +4,7 @@ use super::Progress;
 use crate::records::record::RuleOutcome;
 use crate::records::times::Clock;
 use crate::stats::confusion::accuracy;
-use atomlearn::method::best_class;
+use atomlearn::classifier::best_class;
 use atomlearn::{MatRef, Step};
 
 /// Where a method can iterate more often than this, later iterations are thinned out.

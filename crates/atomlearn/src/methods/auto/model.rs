@@ -6,7 +6,7 @@ use super::stages::{Stage, stages};
 use super::stored::Learned;
 use super::{fusion, report};
 use crate::export::{Graph, Value};
-use crate::{Classifier, Error, Model, Parts, Result};
+use crate::{Classifier, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use std::any::Any;
 
@@ -42,9 +42,9 @@ impl AutoModel {
         Ok(model)
     }
 
-    /// The `auto` model within a model, if it is one.
-    pub fn of(model: &Model) -> Option<&AutoModel> {
-        let classifier: &dyn Any = model.classifier();
+    /// The `auto` model that a classifier is, if it is one.
+    pub fn of(classifier: &dyn Classifier) -> Option<&AutoModel> {
+        let classifier: &dyn Any = classifier;
         classifier.downcast_ref()
     }
 
@@ -74,7 +74,7 @@ impl AutoModel {
     /// What each chosen reading says: weight times normalised score, classes x samples, in the order of [`AutoReport::chosen`].
     /// The sum over readings, less what makes probabilities add up to one, is the score of a class. Samples are prepared already.
     pub fn explain(&self, x: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
-        crate::method::check_features(self.n_features, x)?;
+        crate::classifier::check_features(self.n_features, x)?;
         crate::dataset::check_finite(x)?;
         Ok(self.contributions(x))
     }

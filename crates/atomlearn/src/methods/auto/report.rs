@@ -1,7 +1,7 @@
 //! What leave-one-out says about data and model, for people.
 
 use super::candidates::Choice;
-use crate::method::best_class;
+use crate::classifier::best_class;
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use super::candidates::Choice;
 use super::views::{View, ViewKind};
 use super::{DUAL_LIMIT, Facts};
 use crate::loo::{Moments, Reading};
-use crate::method::sizes_row;
+use crate::parts::sizes_row;
 use crate::{Blocks, Error, Parts, Result};
 use faer::Mat;
 use std::sync::Arc;

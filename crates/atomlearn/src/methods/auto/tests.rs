@@ -1,5 +1,5 @@
 use super::*;
-use crate::method::best_class;
+use crate::classifier::best_class;
 use crate::observe::Trace;
 use crate::registry::{self, Values};
 use crate::{Classifier, Model, synth};
@@ -158,9 +158,9 @@ fn reports_survive_the_model_file_and_speak_json() {
     let method = registry::method("auto").unwrap();
     let (prep, params) = method.settle(None, &Values::new()).unwrap();
     let model = Model::train(method, &params, &prep, &train, &mut ()).unwrap();
-    let report = AutoModel::of(&model).unwrap().report().clone();
+    let report = AutoModel::of(model.classifier()).unwrap().report().clone();
     let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
-    assert_eq!(AutoModel::of(&back).unwrap().report(), &report);
+    assert_eq!(AutoModel::of(back.classifier()).unwrap().report(), &report);
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["schema"], "atomlearn.auto/1");
     assert!(json["loo"]["ci95"].is_array() && json["chosen"][0]["kappa"].is_number() && json["warnings"] == json!([]));
@@ -168,7 +168,7 @@ fn reports_survive_the_model_file_and_speak_json() {
     let p = model.probabilities(train.x()).unwrap().unwrap();
     assert!((p.col(0).iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let ridge = Model::train(registry::method("ridge").unwrap(), &Values::new(), &prep, &train, &mut ()).unwrap();
-    assert!(ridge.probabilities(train.x()).unwrap().is_none() && AutoModel::of(&ridge).is_none());
+    assert!(ridge.probabilities(train.x()).unwrap().is_none() && AutoModel::of(ridge.classifier()).is_none());
 }
 
 #[test]

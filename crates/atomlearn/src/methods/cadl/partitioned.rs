@@ -1,4 +1,4 @@
-//! CADL from sums over partitions, see [`crate::scale`].
+//! CADL from sums over partitions, see [`crate::rounds`].
 //!
 //! Codes are `Z = Omega X + a U W`: linear in the sample and in the pull of the classifiers. The dictionary step of a class
 //! needs `Z_cc X_c^T`, that is `X_c X_c^T`, summed once, and `W_c X_c^T`, small, from the first round of an iteration.
@@ -7,10 +7,10 @@
 use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
 use crate::linalg::{Spd, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
-use crate::method::sizes_row;
-use crate::scale::{
-    Ask, CodeSums, Coding, Message, Moments, NamedParts, Newton, PartialStats, Rounds, SvmSums, restore_svm, store_svm,
-    svm_parts,
+use crate::parts::sizes_row;
+use crate::rounds::{
+    Ask, CodeSums, Coding, Message, Moments, NamedParts, Newton, PartialStats, Partitioned, Rounds, Start, SvmSums,
+    restore_svm, store_svm, svm_parts,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Result, Step};
@@ -260,6 +260,18 @@ impl CadlRounds {
             coding,
             progress: [progress[0], progress[1], progress[2], progress[3]],
         })
+    }
+}
+
+impl Partitioned for Cadl {
+    const BY_CLASS: bool = true;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
+        Ok(Start::Rounds(Box::new(CadlRounds::begin(self, moments, scatters, watch)?)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
+        Ok(Box::new(CadlRounds::restore(self, message, moments, classes)?))
     }
 }
 

@@ -189,7 +189,7 @@ fn learns_descends_and_comes_back_with_equal_bits() {
         let values: Vec<f64> = trace.steps.iter().map(|step| step.objective.unwrap()).collect();
         assert!(values.windows(2).all(|w| w[1] <= w[0] + 1e-9), "{values:?}");
         for (rule, scores) in model.scores_by_rule(test.x()).unwrap() {
-            let found = crate::method::best_class(scores.as_ref());
+            let found = crate::classifier::best_class(scores.as_ref());
             assert_eq!(found, test.targets(), "{rule}");
             assert!(scores.is_all_finite());
         }

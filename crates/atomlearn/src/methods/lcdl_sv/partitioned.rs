@@ -1,4 +1,4 @@
-//! LCDL-SV from sums over partitions, see [`crate::scale`].
+//! LCDL-SV from sums over partitions, see [`crate::rounds`].
 //!
 //! The codes of an iteration are `Y = T s` with `s = (x, w)`: the sample and the pull of the classifiers on it. So all that
 //! the dictionary step needs, `Y Y^T` and `Y X^T`, follows from `X X^T`, which is summed once, and from `W X^T` and
@@ -12,11 +12,11 @@ use super::{AtomNorm, LcdlSv, USUAL_ATOMS};
 use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
 use crate::linalg::{gram, mul, qr, relative_change};
-use crate::method::sizes_row;
 use crate::params::AtomCount;
-use crate::scale::{
-    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, Rounds, SvmSums,
-    class_pca_mean, restore_svm, store_svm, svm_parts,
+use crate::parts::sizes_row;
+use crate::rounds::{
+    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, Partitioned, Rounds,
+    Start, SvmSums, class_pca_mean, restore_svm, store_svm, svm_parts,
 };
 use crate::svm::Svm;
 use crate::update::subspace::{Subspace, least_squares_from_sums};
@@ -280,6 +280,18 @@ impl LcdlRounds {
             coding,
             progress: [progress[0], progress[1], progress[2]],
         })
+    }
+}
+
+impl Partitioned for LcdlSv {
+    const BY_CLASS: bool = true;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
+        Ok(Start::Rounds(Box::new(LcdlRounds::begin(self, moments, scatters, watch)?)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
+        Ok(Box::new(LcdlRounds::restore(self, message, moments, classes)?))
     }
 }
 

@@ -1,4 +1,4 @@
-//! SADL from sums over partitions, see [`crate::scale`].
+//! SADL from sums over partitions, see [`crate::rounds`].
 //!
 //! Codes are nonlinear in the sample and depend on their predecessors, so partitions form and remember them. Everything else
 //! follows from `Z Z^T`, `Z X^T`, the sum of `Z` by class and, with ADMM, `Y Z^T` of the multipliers: one round per iteration.
@@ -7,8 +7,9 @@
 use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
 use crate::linalg::{Spd, inner, mul, normalize_columns, top_eigenvalue};
-use crate::scale::{
-    Ask, Message, Moments, NamedParts, PartialStats, Rounds, SparseChain, SparseLink, SparseStep, unpacked,
+use crate::rounds::{
+    Ask, Message, Moments, NamedParts, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep, Start,
+    unpacked,
 };
 use crate::{Error, Observer, Result, Step};
 use faer::{Mat, Scale};
@@ -230,6 +231,19 @@ impl State {
     fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
         let (best, held) = (f64::MAX, f64::MAX);
         State { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
+    }
+}
+
+impl Partitioned for Sadl {
+    const BY_CLASS: bool = false;
+    const CLASS_MATRICES: bool = false;
+
+    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {
+        Ok(Start::Rounds(Box::new(SadlRounds::begin(self, moments)?)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
+        Ok(Box::new(SadlRounds::restore(self, message, moments)?))
     }
 }
 

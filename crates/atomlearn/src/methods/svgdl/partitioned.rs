@@ -1,11 +1,11 @@
-//! SVGDL from sums over partitions, see [`crate::scale`]: the same rounds as LCDL-SV's, in the coordinates of the codes
+//! SVGDL from sums over partitions, see [`crate::rounds`]: the same rounds as LCDL-SV's, in the coordinates of the codes
 //! themselves. The dictionary step needs `Z Z^T` and `X Z^T` alone.
 
 use super::{Svgdl, USUAL_ATOMS};
 use crate::linalg::{Spd, gram, relative_change};
-use crate::scale::{
-    Ask, CodeSums, Coding, Message, Moments, NamedParts, PartialStats, Rounds, SvmSums, class_pca_mean, restore_svm,
-    store_svm, svm_parts,
+use crate::rounds::{
+    Ask, CodeSums, Coding, Message, Moments, NamedParts, PartialStats, Partitioned, Rounds, Start, SvmSums,
+    class_pca_mean, restore_svm, store_svm, svm_parts,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
@@ -91,6 +91,18 @@ impl SvgdlRounds {
             coding,
             progress: [progress[0], progress[1], progress[2]],
         })
+    }
+}
+
+impl Partitioned for Svgdl {
+    const BY_CLASS: bool = true;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
+        Ok(Start::Rounds(Box::new(SvgdlRounds::begin(self, moments, scatters, watch)?)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
+        Ok(Box::new(SvgdlRounds::restore(self, message, moments)?))
     }
 }
 

@@ -1,12 +1,9 @@
 //! The whole state of a training as bytes.
 
-use super::{Setup, Stage, Trainer};
+use super::{Setup, Stage, Trainer, partitioned};
 use crate::observe::{Trace, TraceStep};
-use crate::registry::Values;
-use crate::scale::message::Message;
-use crate::scale::moments::Moments;
-use crate::scale::request::{put_prep, take_prep};
-use crate::scale::rounds;
+use crate::params::Values;
+use crate::rounds::{Message, Moments, put_prep, take_prep};
 use crate::{Error, Result};
 
 const FORMAT: &str = "atomlearn.checkpoint/1";
@@ -81,8 +78,8 @@ impl Trainer {
             "moments" => Stage::Moments { by_class: false },
             "class-moments" => Stage::Moments { by_class: true },
             "rounds" => {
-                let (key, moments) = (trainer.method.key, &trainer.moments);
-                Stage::Rounds(rounds::restore(key, values, &mut message, moments, &trainer.classes)?)
+                let partitioned = partitioned(trainer.method)?;
+                Stage::Rounds((partitioned.resume)(values, &mut message, &trainer.moments, &trainer.classes)?)
             }
             "done" => {
                 let names: Vec<String> = message.get("parts")?;

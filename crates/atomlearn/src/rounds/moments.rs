@@ -1,14 +1,9 @@
-//! First and second moments of the whole training set, and what methods learn from them alone.
+//! First and second moments of the whole training set.
 
-use crate::linalg::{Spd, concat_columns, inner, mul, mul_add, normalize_columns, scaled_columns, sym_eig};
-use crate::method::sizes_row;
-use crate::methods::ridge::{LAMBDA, Ridge};
+use crate::linalg::{concat_columns, mul_add, normalize_columns, scaled_columns};
 use crate::pca::pca_from_scatter;
 use crate::{Blocks, Error, Observer, Result};
 use faer::{Mat, MatRef};
-
-/// Eigenvalues of a class's Gram matrix below this fraction of the largest count as zero.
-const GRAM_RANK: f64 = 1e-13;
 
 /// Sums over all training samples after preprocessing.
 #[derive(Clone, Debug)]
@@ -92,44 +87,6 @@ pub(crate) fn bordered(second: &Mat<f64>, by_class: &Mat<f64>, counts: &[f64]) -
 
 /// Parts of a model by name.
 pub(crate) type NamedParts = Vec<(String, Mat<f64>)>;
-
-/// Ridge regression: `W = H X^T (X X^T + lambda I)^-1`, and `H X^T` are the class sums.
-///
-/// With the mean `mu` of `n` samples and their scatter `S` about it, `X X^T = S + n mu mu^T`; the rank-one part is inverted
-/// by formula, so that samples far from zero keep the digits of `S`.
-pub(crate) fn ridge(ridge: &Ridge, moments: &Moments, scatter: &Mat<f64>) -> Result<NamedParts> {
-    let (mut system, lambda) = (scatter.clone(), ridge.lambda.unwrap_or(LAMBDA));
-    (0..system.nrows()).for_each(|i| system[(i, i)] += lambda);
-    let factor = Spd::new(system, "ridge regression")?;
-    let (mean, n) = (moments.mean(), moments.n_samples());
-    let along = factor.solve(mean.as_ref());
-    let weight = n / (1.0 + n * inner(mean.as_ref(), along.as_ref()));
-    // The class sums are their centred parts and `counts_c mu`; what the inverse makes of `mu` is `along weight / n`.
-    let mut weights = factor.solve(moments.centred_sums().as_ref());
-    let seen = mul(mean.transpose(), weights.as_ref());
-    let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
-    mul_add(weights.as_mut(), 1.0, along.as_ref(), back.as_ref());
-    Ok(vec![("weights".into(), weights.transpose().to_owned())])
-}
-
-/// CRC over all training samples, exactly, from few atoms.
-///
-/// With `S = (X X^T + kappa I)^-1`, the part of class `c` is `X_c z_c = X_c X_c^T S x`, and the energy of its code is
-/// `x^T S X_c X_c^T S x`: the samples of a class enter through `X_c X_c^T` alone, so any `D_c` with the same `D_c D_c^T`
-/// gives the same scores. Taken here: eigenvectors times roots of eigenvalues, at most as many as features.
-pub(crate) fn crc(moments: &Moments, scatters: &[Mat<f64>]) -> Result<NamedParts> {
-    let atoms = scatters.iter().enumerate().map(|(c, scatter)| {
-        let (values, vectors) = sym_eig(moments.class_outer(scatter, c).as_ref(), "CRC dictionary")?;
-        let rank = values.iter().take_while(|&&v| v > GRAM_RANK * values[0] && v > 0.0).count();
-        Ok(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt()))
-    });
-    let atoms: Vec<Mat<f64>> = atoms.collect::<Result<_>>()?;
-    let blocks = Blocks::from_sizes(atoms.iter().map(Mat::ncols));
-    if blocks.total() == 0 {
-        return Err(Error::Data("every training sample is zero: there is nothing to code with".into()));
-    }
-    Ok(vec![("dictionary".into(), concat_columns(&atoms)), ("atom_counts".into(), sizes_row(&blocks))])
-}
 
 /// [`crate::init::class_pca_mean_of`] from the scatter of every class about its mean. A class whose samples span too
 /// little gets fewer atoms, and the observer is told.

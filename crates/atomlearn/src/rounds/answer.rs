@@ -10,9 +10,9 @@ use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
 use super::sparse::{SparseChain, SparseCodes};
 use super::stats::{Merger, PartialStats};
 use super::strip::{self, Features, Strip};
+use crate::classifier::best_class;
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
-use crate::method::best_class;
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ pub struct Memo {
 }
 
 /// The answers of all partitions, one after the other, merged; `done` hears of each and may stop the round.
-pub(super) fn answer_in_turn(
+pub(crate) fn answer_in_turn(
     partitions: usize,
     memos: &mut Vec<Memo>,
     mut answer: impl FnMut(usize, &mut Memo) -> Result<PartialStats>,

@@ -2,7 +2,7 @@
 //!
 //! The bytes are those of [`crate::archive`], with a digest, so that a message that was cut short or altered is refused.
 
-use crate::registry::Values;
+use crate::params::Values;
 use crate::{Error, Parts, Result, archive};
 use faer::Mat;
 use serde::Serialize;

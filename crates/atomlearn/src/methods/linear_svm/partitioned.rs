@@ -1,0 +1,66 @@
+//! The linear SVM from sums over partitions, see [`crate::rounds`].
+
+use super::{LinearSvm, THETA};
+use crate::rounds::{
+    Ask, Message, Moments, NamedParts, Newton, PartialStats, Partitioned, Rounds, Start, SvmAsk, SvmSums, bordered,
+    svm_parts,
+};
+use crate::{Error, Observer, Result};
+use faer::Mat;
+
+/// A linear SVM on the samples as seen from their mean: the free bias takes the difference, and digits do not suffer from it.
+struct LinearSvmRounds(Newton);
+
+impl LinearSvmRounds {
+    fn begin(params: &LinearSvm, moments: &Moments, scatters: &[Mat<f64>]) -> Result<Self> {
+        let (second, by_class) = bordered(&scatters[0], &moments.centred_sums(), &moments.counts);
+        let tau = 1.0 / params.theta.unwrap_or(THETA);
+        Ok(LinearSvmRounds(Newton::from_moments(&second, &by_class, tau)?))
+    }
+
+    fn restore(message: &mut Message, moments: &Moments) -> Result<Self> {
+        let newton = Newton::restore(message)?;
+        if newton.dim() != moments.n_features() || newton.n_classes() != moments.counts.len() {
+            return Err(Error::Data("the checkpoint's SVM does not fit its samples".into()));
+        }
+        Ok(LinearSvmRounds(newton))
+    }
+}
+
+impl Partitioned for LinearSvm {
+    const BY_CLASS: bool = false;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {
+        Ok(Start::Rounds(Box::new(LinearSvmRounds::begin(&self, moments, scatters)?)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
+        Ok(Box::new(LinearSvmRounds::restore(message, moments)?))
+    }
+}
+
+impl Rounds for LinearSvmRounds {
+    fn centre(&self, moments: &Moments) -> Option<Mat<f64>> {
+        Some(moments.mean())
+    }
+
+    fn ask(&self, _: &Moments) -> Result<Ask> {
+        let (pending, weights) = (self.0.pending(), self.0.weights(None));
+        Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: SvmSums::None }))
+    }
+
+    fn absorb(
+        &mut self,
+        stats: &mut PartialStats,
+        moments: &Moments,
+        _: &mut dyn Observer,
+    ) -> Result<Option<NamedParts>> {
+        self.0.absorb(stats, None)?;
+        let zero: Vec<f64> = moments.mean().col(0).iter().map(|m| -m).collect();
+        Ok(self.0.pending().is_empty().then(|| svm_parts(&self.0.solution().0.seen_from(&zero))))
+    }
+
+    fn store(&self, message: &mut Message) {
+        self.0.store(message);
+    }
+}
