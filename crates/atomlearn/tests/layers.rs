@@ -3,6 +3,8 @@
 //! [`LAYERS`] is the map for newcomers: read it upwards to see what each module is made of. What is checked are all paths that begin with
 //! `crate::` outside test modules; a name that `lib.rs` exports again counts as its module.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
