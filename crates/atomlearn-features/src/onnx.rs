@@ -2,6 +2,12 @@
 
 mod network;
 mod preset;
+#[cfg(not(feature = "networks"))]
+#[path = "onnx/left_out.rs"]
+mod runtime;
+#[cfg(feature = "networks")]
+mod runtime;
+#[cfg(feature = "networks")]
 mod sizes;
 
 pub(crate) use network::digest;

@@ -6,14 +6,14 @@
 use super::array::{Array, dense_columns};
 use super::assemble::Container;
 use super::mat73_numbers::Stored;
-use super::{Samples, Variable, hdf5_source, limits, text};
+use super::{DAMAGED, RawData, ReadOptions, Samples, Variable, assemble, hdf5_source, limits, text};
+use crate::guard::guarded;
 use crate::{Error, Result};
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, Layout, Object, VlenStringReadOptions};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// What an open entry of a cell array takes in memory, rounded up.
 const CELL_BYTES: u64 = 2048;
 /// Inflated bytes of a whole file, as a multiple of what one part may take: chunks may be listed twice, or lie outside.
@@ -21,9 +21,14 @@ const INFLATED_PARTS: u64 = 8;
 /// No collection of variable-length text is shorter; HDF5 itself starts at 4096.
 const SHORTEST_COLLECTION: usize = 512;
 
-/// HDF5 begins at the start of the file or at 512 times a power of two; MATLAB puts its own header first.
-pub(super) fn is_hdf5(bytes: &[u8]) -> bool {
-    bytes.starts_with(SIGNATURE) || (9..16).any(|k| bytes.get(1 << k..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
+/// Reads the samples.
+pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
+    guarded(path, DAMAGED, || assemble::assemble(&Mat73::scan(path, bytes)?, options))
+}
+
+/// Lists what the file holds.
+pub(super) fn variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
+    guarded(path, DAMAGED, || Ok(Mat73::scan(path, bytes)?.variables().to_vec()))
 }
 
 /// A scanned file.

@@ -6,13 +6,17 @@
 mod array;
 mod assemble;
 mod digits;
+#[cfg(feature = "hdf5")]
 mod hdf5_source;
 mod images;
 mod labels;
+mod left_out;
 mod libsvm;
 pub(crate) mod limits;
 mod mat5;
+#[cfg(feature = "hdf5")]
 mod mat73;
+#[cfg(feature = "hdf5")]
 mod mat73_numbers;
 mod npy;
 mod npy_rows;
@@ -33,7 +37,11 @@ pub use table::{
 };
 pub use write::write;
 
-use crate::guard::guarded;
+#[cfg(not(feature = "hdf5"))]
+use left_out::mat73;
+#[cfg(not(feature = "parquet"))]
+use left_out::parquet;
+
 use crate::{Error, Result};
 use faer::Mat;
 use std::path::{Path, PathBuf};
@@ -41,6 +49,8 @@ use std::sync::Arc;
 
 /// What is said of a file that makes another package panic.
 const DAMAGED: &str = "the file is damaged; copy or save it again";
+/// How an HDF5 file begins.
+const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Which way round a stored matrix lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,11 +223,11 @@ pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<
     }
     match format {
         Format::Mat5 => assemble::assemble(&mat5::Mat5::scan(path, &bytes)?, options),
-        Format::Hdf5 => guarded(path, DAMAGED, || assemble::assemble(&mat73::Mat73::scan(path, bytes)?, options)),
+        Format::Hdf5 => mat73::read(path, bytes, options),
         Format::Npy => assemble::assemble(&npy::Npy::scan(path, &bytes)?, options),
         Format::Npz => assemble::assemble(&npy::Npz::scan(path, &bytes)?, options),
         Format::Table => table::read(path, &bytes, options),
-        Format::Parquet => read_parquet(path, bytes, options),
+        Format::Parquet => parquet::read(path, bytes, options),
         Format::Libsvm => {
             check_no_groups(path, options)?;
             libsvm::read(path, &bytes, options)
@@ -276,11 +286,11 @@ pub fn variables_with(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Res
     use assemble::Container;
     match format_of(path, &bytes)? {
         Format::Mat5 => Ok(mat5::Mat5::scan(path, &bytes)?.variables().to_vec()),
-        Format::Hdf5 => guarded(path, DAMAGED, || Ok(mat73::Mat73::scan(path, bytes)?.variables().to_vec())),
+        Format::Hdf5 => mat73::variables(path, bytes),
         Format::Npy => Ok(npy::Npy::scan(path, &bytes)?.variables().to_vec()),
         Format::Npz => Ok(npy::Npz::scan(path, &bytes)?.variables().to_vec()),
         Format::Table => table::variables(path, &bytes, options),
-        Format::Parquet => parquet_variables(path, bytes),
+        Format::Parquet => parquet::variables(path, bytes),
         Format::Libsvm => libsvm::variables(path, &bytes),
     }
 }
@@ -304,9 +314,9 @@ fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
         "parquet" | "pq" => Format::Parquet,
         "libsvm" | "svm" | "svmlight" => Format::Libsvm,
         "h5" | "hdf5" => Format::Hdf5,
-        "mat" if mat73::is_hdf5(bytes) => Format::Hdf5,
+        "mat" if is_hdf5(bytes) => Format::Hdf5,
         "mat" => Format::Mat5,
-        _ if mat73::is_hdf5(bytes) => Format::Hdf5,
+        _ if is_hdf5(bytes) => Format::Hdf5,
         _ if bytes.starts_with(b"MATLAB 5") => Format::Mat5,
         _ if bytes.starts_with(npy::MAGIC) => Format::Npy,
         _ if bytes.starts_with(b"PK\x03\x04") => Format::Npz,
@@ -322,28 +332,8 @@ fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
     })
 }
 
-#[cfg(feature = "parquet")]
-fn read_parquet(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
-    table::check_options(path, options)?;
-    guarded(path, DAMAGED, || parquet::table(path, bytes)?.into_data(options))
-}
-
-#[cfg(feature = "parquet")]
-fn parquet_variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
-    parquet::variables(path, bytes)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn read_parquet(path: &Path, _: Vec<u8>, _: &ReadOptions) -> Result<RawData> {
-    Err(no_parquet(path))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet_variables(path: &Path, _: Vec<u8>) -> Result<Vec<Variable>> {
-    Err(no_parquet(path))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn no_parquet(path: &Path) -> Error {
-    Error::format(path, "this build leaves out Parquet; build with `--features parquet`, or save the table as .csv")
+/// HDF5 begins at the start of the file or at 512 times a power of two; MATLAB puts its own header first.
+fn is_hdf5(bytes: &[u8]) -> bool {
+    let begins = |rest: &[u8]| rest.starts_with(HDF5_SIGNATURE);
+    begins(bytes) || (9..16).any(|k| bytes.get(1 << k..).is_some_and(begins))
 }

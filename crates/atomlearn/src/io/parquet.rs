@@ -2,7 +2,7 @@
 
 use super::parquet_check::{CheckedPages, TEXT_BATCH, check_pages, check_schema};
 use super::table::{Cells, Column};
-use super::{DAMAGED, Variable, limits, text};
+use super::{DAMAGED, RawData, ReadOptions, Variable, limits, text};
 use crate::guard::guarded;
 use crate::{Error, Result};
 use ::parquet::basic::{ConvertedType, Type};
@@ -20,8 +20,14 @@ const BATCH: usize = 4096;
 /// Bytes that all pages may unpack to, as a multiple of what one part of the file may take.
 const UNPACKED_PARTS: u64 = 2;
 
+/// Reads the samples.
+pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<RawData> {
+    super::table::check_options(path, options)?;
+    guarded(path, DAMAGED, || table(path, bytes)?.into_data(options))
+}
+
 /// Reads a table, whole.
-pub(super) fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
+fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
     let length = bytes.len();
     let table = Table::open(path, bytes)?;
     let (columns, rows) = (table.columns.len(), table.rows);

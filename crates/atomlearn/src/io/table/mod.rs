@@ -13,12 +13,16 @@ mod roles;
 mod schema;
 mod target;
 mod text;
+#[cfg(feature = "xlsx")]
 mod xlsx;
 
 pub use cells::Cell;
 pub(crate) use cells::{Cells, Column};
 pub use part::TablePart;
 pub use schema::{ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, TableSchema};
+
+#[cfg(not(feature = "xlsx"))]
+use super::left_out::xlsx;
 
 use super::labels::{self, Labels};
 use super::{RawData, ReadOptions, Samples, Variable, array, assemble, limits};
@@ -51,7 +55,7 @@ impl Note {
 
 /// Cells as a file of text has them, the first row among them.
 #[derive(Debug)]
-struct Rows {
+pub(super) struct Rows {
     columns: Vec<Texts>,
     /// Where each row stands in the file, from 1.
     lines: Vec<u64>,
