@@ -3,7 +3,7 @@
 use crate::onnx::{Network, OnnxSpec};
 use crate::pixels::{PixelsSpec, RandomFace, RandomFaceSpec};
 use crate::sift::{SiftPyramid, SiftSpec};
-use atomlearn::archive::{self, Content, Stored};
+use atomlearn::archive::{self, Content};
 use atomlearn::io::ImageShape;
 use atomlearn::io::pictures::Picture;
 use atomlearn::{Error, Mat, Result};
@@ -128,11 +128,10 @@ impl FeatureMap {
         match &self.fitted {
             Fitted::Pixels(_) => {}
             Fitted::RandomFace(face) => {
-                content.matrices.insert("projection".into(), face.projection.clone());
+                content.matrices.put("projection", &face.projection);
             }
             Fitted::SiftPyramid(pyramid) => {
-                let parts = pyramid.parts().into_iter().map(|(name, part)| (name.to_string(), part.clone()));
-                content.matrices.extend(parts);
+                pyramid.parts().into_iter().for_each(|(name, part)| content.matrices.put(name, part));
             }
             Fitted::Onnx(network) => {
                 let embedded = network.bytes().len() <= EMBED_UP_TO;
@@ -143,7 +142,7 @@ impl FeatureMap {
                 facts.insert("sha256".into(), json!(network.sha256()));
                 facts.insert("bytes".into(), json!(network.bytes().len()));
                 if embedded {
-                    content.blobs.insert("network".into(), network.bytes().to_vec());
+                    content.blobs.insert("network".into(), network.bytes().into());
                 } else {
                     facts.insert("path".into(), json!(path.display().to_string()));
                 }
@@ -164,7 +163,7 @@ impl FeatureMap {
         let spec: FeatureSpec =
             serde_json::from_value(spec).map_err(|e| Error::Data(format!("the feature map makes no sense: {e}")))?;
         let mut take = |name: &str| {
-            matrices.remove(name).ok_or_else(|| Error::Data(format!("the feature map has no part `{name}`")))
+            matrices.take_if(name).ok_or_else(|| Error::Data(format!("the feature map has no part `{name}`")))
         };
         let fitted = match spec {
             FeatureSpec::Pixels(spec) => {
@@ -184,7 +183,7 @@ impl FeatureMap {
                 Fitted::SiftPyramid(Box::new(pyramid))
             }
             FeatureSpec::Onnx(spec) => {
-                let (name, bytes) = network_bytes(&header, blobs.remove("network"))?;
+                let (name, bytes) = network_bytes(&header, blobs.remove("network").map(|bytes| bytes.to_vec()))?;
                 Fitted::Onnx(Box::new(Network::new(Path::new(&name), bytes, &spec)?))
             }
         };
@@ -197,10 +196,7 @@ impl FeatureMap {
 
     /// Writes a map file, atomically.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let content = self.to_content();
-        let matrices = content.matrices.iter().map(|(name, part)| (name.clone(), part.as_ref())).collect();
-        let blobs = content.blobs.iter().map(|(name, bytes)| (name.clone(), &bytes[..])).collect();
-        archive::write(path, &Stored { header: content.header.clone(), matrices, blobs })
+        archive::write(path, &self.to_content())
     }
 
     /// Reads a map file.

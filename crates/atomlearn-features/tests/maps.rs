@@ -70,7 +70,7 @@ fn damaged_maps_are_refused() {
     let (folder, images) = folder(2);
     let (map, _) = fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &[true; 6], false, &()).unwrap();
     let mut content = map.to_content();
-    content.matrices.remove("basis");
+    content.matrices.take("basis").unwrap();
     assert!(FeatureMap::from_content(content).unwrap_err().to_string().contains("basis"));
     let mut content = map.to_content();
     content.header["spec"]["levels"] = serde_json::json!([1, 2]);

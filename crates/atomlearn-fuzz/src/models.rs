@@ -1,6 +1,6 @@
 //! Model files and networks.
 
-use atomlearn::archive::{Stored, encode};
+use atomlearn::archive::{Content, encode};
 use atomlearn::{Mat, Model};
 use atomlearn_features::{FeatureMap, Network, OnnxSpec, list_layers_in};
 use atomlearn_serve::Subject;
@@ -47,24 +47,19 @@ fn signed(bytes: &[u8]) -> Option<Vec<u8>> {
     let Value::Object(mut header) = header else { return None };
     header.remove("sha256");
     let header: Map<String, Value> = header;
-    let (mut matrices, mut blobs) = (Vec::new(), Vec::new());
+    let mut content = Content { header, ..Default::default() };
     for (name, view) in tensors.tensors() {
         match (view.dtype(), view.shape()) {
             (Dtype::F64, &[cols, rows]) => {
                 let values: Vec<f64> =
                     view.data().chunks_exact(8).filter_map(|b| b.try_into().ok().map(f64::from_le_bytes)).collect();
-                matrices.push((name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i])));
+                content.matrices.put(name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i]));
             }
-            (Dtype::U8, [_]) => blobs.push((name, view.data().to_vec())),
+            (Dtype::U8, [_]) => drop(content.blobs.insert(name, view.data().into())),
             _ => return None,
         }
     }
-    let stored = Stored {
-        header,
-        matrices: matrices.iter().map(|(name, matrix)| (name.clone(), matrix.as_ref())).collect(),
-        blobs: blobs.iter().map(|(name, bytes)| (name.clone(), &bytes[..])).collect(),
-    };
-    encode(&stored).ok()
+    encode(&content).ok()
 }
 
 /// A network file: listed, and prepared to run.

@@ -3,9 +3,10 @@
 use crate::arrays::{rows, samples};
 use crate::error::{bad_json, check_outputs, to_python};
 use crate::run::pool;
+use atomlearn::explain::{self, AtomUse};
 use atomlearn::io::{Cell, Encoded, TableSchema};
 use atomlearn::methods::auto::AutoModel;
-use atomlearn::{Error, MatRef};
+use atomlearn::{Blocks, Error, MatRef, Parts};
 use atomlearn_lab::output_kind::Kind;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -15,6 +16,9 @@ use std::path::PathBuf;
 
 type Samples<'py> = PyReadonlyArray2<'py, f64>;
 type Rows<'py> = Bound<'py, PyArray2<f64>>;
+
+/// Number, class, code and share of an atom.
+type StrongAtom = (usize, Option<usize>, f64, f64);
 
 /// Preprocessing and classifier, trained together; immutable.
 #[pyclass(frozen, module = "atomlearn._atomlearn")]
@@ -137,14 +141,14 @@ impl Model {
 
     /// Everything learned, by name, one atom (or class) per row; `prep.` begins the names of fitted preprocessing.
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let parts = PyDict::new(py);
-        for (name, part) in self.0.prep().parts() {
-            parts.set_item(name, rows(py, part)?)?;
+        let mut parts = Parts::default();
+        self.0.prep().store(&mut parts);
+        self.0.classifier().store(&mut parts);
+        let shown = PyDict::new(py);
+        for (name, part) in parts.iter() {
+            shown.set_item(name, rows(py, part)?)?;
         }
-        for (name, part) in self.0.classifier().parts() {
-            parts.set_item(name, rows(py, part)?)?;
-        }
-        Ok(parts)
+        Ok(shown)
     }
 
     /// Index of the class of every sample.
@@ -206,6 +210,39 @@ impl Model {
         };
         let found = self.on_threads(py, &x, threads, explain)?;
         found.map(|all| all.iter().map(|scores| rows(py, scores.as_ref())).collect()).transpose()
+    }
+
+    /// The atoms, one per row, and the class of each where they have classes; `None` for methods without atoms.
+    fn atoms<'py>(&self, py: Python<'py>) -> PyResult<Option<(Rows<'py>, Option<Vec<usize>>)>> {
+        let Some(atoms) = self.0.classifier().atoms() else { return Ok(None) };
+        Ok(Some((rows(py, atoms.columns)?, atoms.classes.map(Blocks::labels))))
+    }
+
+    /// The atoms with the largest share in every sample: number, class, code and share of each.
+    fn strongest_atoms(
+        &self,
+        py: Python<'_>,
+        x: Samples<'_>,
+        most: usize,
+        threads: usize,
+    ) -> PyResult<Vec<Vec<StrongAtom>>> {
+        let classes = self.0.classifier().atoms().and_then(|atoms| atoms.classes).map(Blocks::labels);
+        let class = |atom: usize| classes.as_ref().and_then(|classes| classes.get(atom)).copied();
+        let strongest = |model: &atomlearn::Model, x: MatRef<'_, f64>| {
+            Ok(explain::strongest_atoms(model.classifier(), model.prepare(x)?.as_ref(), most))
+        };
+        let found = self.on_threads(py, &x, threads, strongest)?;
+        let of_sample = |uses: Vec<AtomUse>| uses.into_iter().map(|of| (of.atom, class(of.atom), of.code, of.share));
+        Ok(found.into_iter().map(|uses| of_sample(uses).collect()).collect())
+    }
+
+    /// What the atoms of every class leave of a sample, samples x classes; `None` for methods whose dictionary has no classes.
+    fn class_residuals<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Option<Rows<'py>>> {
+        let residuals = |model: &atomlearn::Model, x: MatRef<'_, f64>| {
+            Ok(explain::class_residuals(model.classifier(), model.prepare(x)?.as_ref()))
+        };
+        let found = self.on_threads(py, &x, threads, residuals)?;
+        found.map(|residuals| rows(py, residuals.as_ref())).transpose()
     }
 
     /// Samples after preprocessing.

@@ -4,9 +4,11 @@ use crate::reply::Refusal;
 use crate::rows::Samples;
 use crate::subject::Subject;
 use atomlearn::MatRef;
+use atomlearn::classifier::AtomKind;
 use atomlearn::classifier::best_class;
+use atomlearn::explain::{AtomUse, strongest_atoms};
 use atomlearn::linalg::select_columns;
-use atomlearn_lab::diagnostics::{self, AtomKind, AtomUse};
+use atomlearn_lab::diagnostics;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -89,7 +91,7 @@ pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Re
         rows: x.ncols(),
         picture: subject.shape.map(diagnostics::picture_size),
         sample: diagnostics::draw(&column(sample.as_ref(), 0), subject.shape),
-        kind: diagnostics::dictionary(classifier).map(|(kind, _)| kind).filter(|_| !uses.is_empty()),
+        kind: classifier.atoms().map(|atoms| atoms.kind).filter(|_| !uses.is_empty()),
         raw: drawn.raw,
         atoms: uses.iter().map(|of| drawn.atom(subject, of)).collect(),
         notes: &samples.notes,
@@ -110,7 +112,7 @@ struct Use {
 
 fn strongest(subject: &Subject, prepared: MatRef<'_, f64>) -> Vec<Use> {
     let of = |AtomUse { atom, code, share }| Use { atom, code, share, neighbours: near(subject, atom) };
-    diagnostics::strongest_atoms(subject.classifier(), prepared, ATOMS).into_iter().map(of).collect()
+    strongest_atoms(subject.classifier(), prepared, ATOMS).swap_remove(0).into_iter().map(of).collect()
 }
 
 /// The nearest neighbours of an atom in the graph.
@@ -135,12 +137,12 @@ struct Drawn {
 
 impl Drawn {
     fn new(subject: &Subject, uses: &[Use]) -> Self {
-        let Some((_, atoms)) = diagnostics::dictionary(subject.classifier()) else {
+        let Some(atoms) = subject.classifier().atoms() else {
             return Drawn { pictures: BTreeMap::new(), raw: true };
         };
         let all = uses.iter().flat_map(|of| std::iter::once(of.atom).chain(of.neighbours.iter().map(|(k, _)| *k)));
         let shown: Vec<usize> = all.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
-        let selected = select_columns(atoms, &shown);
+        let selected = select_columns(atoms.columns, &shown);
         let back = subject.model.prep().back(selected.as_ref());
         let patterns = back.as_ref().unwrap_or(&selected);
         let shape = subject.shape.filter(|_| back.is_some());

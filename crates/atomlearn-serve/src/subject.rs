@@ -102,7 +102,7 @@ impl Subject {
 
     fn describe(&self, examples: Option<Value>) -> Value {
         let (model, classifier) = (&self.model, self.model.classifier());
-        let atoms = diagnostics::dictionary(classifier).map(|(_, atoms)| atoms.ncols());
+        let atoms = classifier.atoms().map(|atoms| atoms.columns.ncols());
         json!({
             "schema": "atomlearn.serve-model/1", "version": env!("CARGO_PKG_VERSION"), "name": self.name,
             "method": model.method().key, "title": model.method().title, "paper": model.method().paper,

@@ -5,7 +5,7 @@
 //! cut short or altered is refused. The same content always gives the same bytes. A file holds no code; loading one from a stranger is safe.
 
 use crate::file::write_atomically;
-use crate::{Error, Result};
+use crate::{Error, Parts, Result};
 use faer::{Mat, MatRef};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::{Map, Value};
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 const HEADER: &str = "atomlearn";
 /// How the stored header begins; the digest follows. One entry holds both, as the container orders entries at random.
@@ -25,33 +26,22 @@ pub struct Content {
     /// The header.
     pub header: Map<String, Value>,
     /// Matrices by name.
-    pub matrices: HashMap<String, Mat<f64>>,
+    pub matrices: Parts,
     /// Plain bytes by name.
-    pub blobs: HashMap<String, Vec<u8>>,
-}
-
-/// What is to be stored.
-#[derive(Default)]
-pub struct Stored<'a> {
-    /// The header.
-    pub header: Map<String, Value>,
-    /// Matrices by name.
-    pub matrices: Vec<(String, MatRef<'a, f64>)>,
-    /// Plain bytes by name.
-    pub blobs: Vec<(String, &'a [u8])>,
+    pub blobs: BTreeMap<String, Arc<[u8]>>,
 }
 
 /// Writes header, matrices and bytes, atomically.
-pub fn write(path: &Path, content: &Stored<'_>) -> Result<()> {
+pub fn write(path: &Path, content: &Content) -> Result<()> {
     write_atomically(path, &encode(content)?)
 }
 
 /// Header, matrices and bytes as the bytes of a model file.
-pub fn encode(content: &Stored<'_>) -> Result<Vec<u8>> {
+pub fn encode(content: &Content) -> Result<Vec<u8>> {
     let header = Value::Object(content.header.clone()).to_string();
     let mut stored: BTreeMap<&str, (Vec<usize>, Cow<'_, [u8]>)> = BTreeMap::new();
-    for (name, matrix) in &content.matrices {
-        stored.insert(name, (vec![matrix.ncols(), matrix.nrows()], Cow::Owned(bytes(*matrix))));
+    for (name, matrix) in content.matrices.iter() {
+        stored.insert(name, (vec![matrix.ncols(), matrix.nrows()], Cow::Owned(bytes(matrix))));
     }
     for (name, bytes) in &content.blobs {
         stored.insert(name, (vec![bytes.len()], Cow::Borrowed(bytes)));
@@ -95,10 +85,11 @@ fn parse(file: &[u8]) -> Result<Content, String> {
     if found != said {
         return Err("the content does not match its digest: the file was altered or damaged".into());
     }
-    let (mut matrices, mut blobs) = (HashMap::with_capacity(views.len()), HashMap::new());
+    let mut matrices = Parts::default();
+    let mut blobs = BTreeMap::new();
     for (name, view) in views {
         if view.shape().len() == 1 && view.dtype() == Dtype::U8 {
-            blobs.insert(name, view.data().to_vec());
+            blobs.insert(name, view.data().into());
             continue;
         }
         let &[cols, rows] = view.shape() else { return Err(format!("part `{name}` is not a matrix")) };
@@ -110,7 +101,7 @@ fn parse(file: &[u8]) -> Result<Content, String> {
             return Err(format!("part `{name}` holds values that are not finite"));
         }
         // The container guarantees that the data has exactly the size the shape says.
-        matrices.insert(name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i]));
+        matrices.put(name, Mat::from_fn(rows, cols, |i, j| values[j * rows + i]));
     }
     match serde_json::from_str(&header) {
         Ok(Value::Object(header)) => Ok(Content { header, matrices, blobs }),
@@ -162,10 +153,15 @@ mod tests {
         let path = folder.path().join("model");
         let header = Map::from_iter([("a".to_string(), Value::from(1))]);
         let matrix = Mat::from_fn(2, 3, |i, j| 0.1 + i as f64 - 7.0 * j as f64);
-        let matrices = vec![("m".into(), matrix.as_ref())];
-        write(&path, &Stored { header: header.clone(), matrices, blobs: vec![("b".into(), &[7, 0, 9])] }).unwrap();
+        let mut content = Content { header: header.clone(), ..Default::default() };
+        content.matrices.put("m", &matrix);
+        content.blobs.insert("b".into(), [7, 0, 9].into());
+        write(&path, &content).unwrap();
         let back = read(&path).unwrap();
-        assert_eq!((back.header, &back.matrices["m"], &back.blobs["b"][..]), (header, &matrix, &[7, 0, 9][..]));
+        assert_eq!(
+            (back.header, back.matrices.get("m"), &back.blobs["b"][..]),
+            (header, Some(matrix.as_ref()), &[7, 0, 9][..])
+        );
 
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {

@@ -87,10 +87,10 @@ impl Training {
             ("values", json!(state.values())),
         ];
         let trace = json!([trace.steps, trace.warnings]).to_string();
-        archive::encode(&archive::Stored {
+        archive::encode(&archive::Content {
             header: header.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
-            matrices: state.matrices().iter().map(|(name, matrix)| (name.clone(), matrix.as_ref())).collect(),
-            blobs: vec![(TRACE.into(), trace.as_bytes())],
+            matrices: state.parts().clone(),
+            blobs: [(TRACE.to_string(), trace.as_bytes().into())].into(),
         })
     }
 }
@@ -117,7 +117,7 @@ impl Checkpoint {
             chosen: entry::<Option<Values>>(&header, "chosen")?.unwrap_or_default(),
         };
         let (iter, converged) = (entry(&header, "iter")?, entry(&header, "converged")?);
-        let state = State::from_parts(iter, converged, entry(&header, "values")?, matrices.into_iter().collect());
+        let state = State::from_parts(iter, converged, entry(&header, "values")?, matrices);
         Ok(Checkpoint { training, trace: Trace { steps, warnings, notes: Vec::new() }, state })
     }
 }
@@ -152,7 +152,7 @@ mod tests {
         for cut in 0..bytes.len() {
             assert!(Checkpoint::from_bytes(&bytes[..cut]).is_err());
         }
-        let other = archive::encode(&archive::Stored {
+        let other = archive::encode(&archive::Content {
             header: Values::from_iter([("format".to_string(), json!("atomlearn.checkpoint/1"))]),
             ..Default::default()
         });

@@ -3,7 +3,7 @@
 use crate::dataset::check_finite_from;
 use crate::export::{Graph, Value};
 use crate::linalg::{column, column_major, vectorised};
-use crate::{Error, Result};
+use crate::{Blocks, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::any::Any;
@@ -23,8 +23,21 @@ pub trait Classifier: Any + Send + Sync {
     /// Class names in score order.
     fn classes(&self) -> &[String];
 
-    /// Everything that was learned, by name; with the parameters, enough to rebuild the model.
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)>;
+    /// Puts everything in that was learned; with the parameters, enough to rebuild the model: the mirror image of
+    /// [`crate::Fit::restore`].
+    fn store(&self, parts: &mut Parts);
+
+    /// Everything that was learned.
+    fn parts(&self) -> Parts {
+        let mut parts = Parts::new(self.classes().to_vec());
+        self.store(&mut parts);
+        parts
+    }
+
+    /// The atoms, for methods that have them; [`Classifier::codes_block`] has one number for each.
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        None
+    }
 
     /// The decision rules this model can score with; [`Classifier::score_block`] uses [`Classifier::rule`].
     fn rules(&self) -> &'static [&'static str];
@@ -92,6 +105,27 @@ pub trait Classifier: Any + Send + Sync {
         let blocks = checked_blocks(self.n_features(), x, &|block| best_class(self.score_block(block).as_ref()))?;
         Ok(blocks.concat())
     }
+}
+
+/// What atoms are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtomKind {
+    /// Samples are built from them.
+    Dictionary,
+    /// Samples are compared with them.
+    Analysis,
+}
+
+/// The atoms of a model.
+#[derive(Clone, Copy, Debug)]
+pub struct Atoms<'a> {
+    /// What they are for.
+    pub kind: AtomKind,
+    /// The atoms themselves, after preprocessing.
+    pub columns: MatRef<'a, f64>,
+    /// Their classes, for methods whose atoms belong to classes.
+    pub classes: Option<&'a Blocks>,
 }
 
 /// Row of the largest score of every column; ties go to the lower class, NaN ranks last.

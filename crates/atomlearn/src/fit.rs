@@ -68,15 +68,14 @@ pub trait Fit: Params + Send + Sync + 'static {
         Err(Error::Data(format!("`{}` does not iterate: there is nothing to resume", Self::KEY)))
     }
 
-    /// Rebuilds a model from what [`Classifier::parts`] gave; the parts may come from a hostile file.
+    /// Rebuilds a model from what [`Classifier::store`] put in; the parts may come from a hostile file.
     fn restore(&self, parts: Parts) -> Result<Self::Model>;
 
     /// What training with these parameters would have given, up to rounding, from a `model` that was trained on `train`
     /// with parameters that differ from these in [`Fit::DECISION`] at most.
     fn redecide(&self, model: &Self::Model, train: &Dataset) -> Result<Self::Model> {
         let _ = train;
-        let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));
-        self.restore(Parts::new(model.classes().to_vec(), parts.collect()))
+        self.restore(model.parts())
     }
 
     /// Scores of the rule in use from [`Classifier::score_terms_block`] of a model whose parameters differ from these in

@@ -10,6 +10,7 @@ pub mod coding;
 pub mod dataset;
 pub mod draw;
 pub mod error;
+pub mod explain;
 pub mod export;
 pub mod file;
 pub mod fit;

@@ -9,7 +9,7 @@ use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
 use faer::{Mat, MatRef};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 mod onnx;
@@ -173,7 +173,7 @@ impl Model {
         Self::from_content(archive::decode(bytes)?)
     }
 
-    fn content(&self) -> archive::Stored<'_> {
+    fn content(&self) -> archive::Content {
         let header = [
             ("format", json!(FORMAT)),
             ("method", json!(self.method.key)),
@@ -184,19 +184,20 @@ impl Model {
             ("info", json!(self.info)),
         ];
         let mut header: Values = header.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        let mut matrices = self.prep.parts();
-        matrices.extend(self.classifier.parts().into_iter().map(|(name, part)| (name.to_string(), part)));
+        let mut matrices = Parts::default();
+        self.prep.store(&mut matrices);
+        self.classifier.store(&mut matrices);
         if let Some(schema) = &self.schema {
             header.insert(TABLE.into(), json!(schema));
         }
-        let mut blobs = Vec::new();
+        let mut blobs = BTreeMap::new();
         if let Some(features) = &self.features {
             header.insert(FEATURES.into(), json!(features.header));
-            let named = |name: &String| format!("{FEATURES}.{name}");
-            matrices.extend(features.matrices.iter().map(|(name, part)| (named(name), part.as_ref())));
-            blobs.extend(features.blobs.iter().map(|(name, bytes)| (named(name), &bytes[..])));
+            let named = |name: &str| format!("{FEATURES}.{name}");
+            features.matrices.iter().for_each(|(name, part)| matrices.put(named(name), part));
+            blobs.extend(features.blobs.iter().map(|(name, bytes)| (named(name), bytes.clone())));
         }
-        archive::Stored { header, matrices, blobs }
+        archive::Content { header, matrices, blobs }
     }
 
     /// Reads a model file; everything in it is checked.
@@ -231,7 +232,7 @@ impl Model {
         let method = registry::method(text("method")?)?;
         let params = method.complete(&object("params")?)?;
         check_atoms(&matrices)?;
-        let mut parts = Parts::new(classes, matrices);
+        let mut parts = matrices.of("model", classes);
         let prep = Prep::restore(text("prep")?.parse()?, n_features as usize, &mut parts)?;
         let classifier = method.restore(&params, parts)?;
         let mut model = Model::new(method, params, prep, classifier)?;
@@ -244,7 +245,7 @@ impl Model {
 
 /// Methods make a matrix of atoms x atoms from their dictionary, which must be in proportion to it: a file of a megabyte can
 /// hold a hundred thousand atoms of one feature each.
-fn check_atoms(matrices: &HashMap<String, Mat<f64>>) -> Result<()> {
+fn check_atoms(matrices: &Parts) -> Result<()> {
     let Some(dictionary) = matrices.get("dictionary") else { return Ok(()) };
     let atoms = dictionary.ncols() as u64;
     let stored = dictionary.nrows().saturating_mul(dictionary.ncols()).saturating_mul(8);
@@ -274,12 +275,12 @@ fn schema_from(stored: &Value, n_features: usize) -> Result<TableSchema> {
 fn take_features(content: &mut archive::Content) -> Option<archive::Content> {
     let Some(Value::Object(header)) = content.header.remove(FEATURES) else { return None };
     let own = |name: &str| name.strip_prefix(FEATURES)?.strip_prefix('.').map(str::to_string);
-    let (mut matrices, mut blobs) = (HashMap::new(), HashMap::new());
+    let (mut matrices, mut blobs) = (Parts::default(), BTreeMap::new());
     for (name, part) in std::mem::take(&mut content.matrices) {
         match own(&name) {
-            Some(name) => matrices.insert(name, part),
-            None => content.matrices.insert(name, part),
-        };
+            Some(name) => matrices.put(name, part),
+            None => content.matrices.put(name, part),
+        }
     }
     for (name, bytes) in std::mem::take(&mut content.blobs) {
         own(&name).map(|name| blobs.insert(name, bytes));

@@ -489,7 +489,12 @@ impl Prep {
         parts
     }
 
-    /// Rebuilds what [`Prep::parts`] gave; the parts may come from a hostile file.
+    /// Puts everything fitted in.
+    pub fn store(&self, parts: &mut Parts) {
+        self.parts().into_iter().for_each(|(name, part)| parts.put(name, part));
+    }
+
+    /// Rebuilds what [`Prep::store`] put in; the parts may come from a hostile file.
     pub fn restore(spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
         let mut steps = Vec::with_capacity(spec.0.len());
         let mut n = n_features;

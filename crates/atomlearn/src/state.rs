@@ -5,14 +5,12 @@
 //! again on resuming. A state may come out of a hostile file, so that methods check every shape.
 
 use crate::params::Values;
-use crate::parts::sizes_row;
 use crate::svm::Svm;
 use crate::{Blocks, Error, Parts, Result};
-use faer::{Mat, MatRef};
+use faer::MatRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// The end of an iteration: named matrices, and small values beside them.
@@ -21,18 +19,18 @@ pub struct State {
     iter: usize,
     converged: bool,
     values: Values,
-    matrices: BTreeMap<String, Mat<f64>>,
+    parts: Parts,
 }
 
 impl State {
     /// After iteration `iter`; `converged` if none would follow however many are allowed.
     pub fn after(iter: usize, converged: bool) -> Self {
-        State { iter, converged, values: Values::new(), matrices: BTreeMap::new() }
+        State { iter, converged, values: Values::new(), parts: Parts::default() }
     }
 
-    /// A state from what [`State::values`] and [`State::matrices`] gave.
-    pub fn from_parts(iter: usize, converged: bool, values: Values, matrices: BTreeMap<String, Mat<f64>>) -> Self {
-        State { iter, converged, values, matrices }
+    /// A state from what [`State::values`] and [`State::parts`] gave.
+    pub fn from_parts(iter: usize, converged: bool, values: Values, parts: Parts) -> Self {
+        State { iter, converged, values, parts }
     }
 
     /// Iterations done.
@@ -51,29 +49,32 @@ impl State {
     }
 
     /// The matrices by name.
-    pub fn matrices(&self) -> &BTreeMap<String, Mat<f64>> {
-        &self.matrices
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Adds a matrix.
     pub(crate) fn with(mut self, name: impl Into<String>, matrix: MatRef<'_, f64>) -> Self {
-        self.matrices.insert(name.into(), matrix.to_owned());
+        self.parts.put(name, matrix);
         self
     }
 
     /// Adds a row of numbers.
-    pub(crate) fn with_row(self, name: &str, row: &[f64]) -> Self {
-        self.with(name, MatRef::from_row_major_slice(row, 1, row.len()))
+    pub(crate) fn with_row(mut self, name: &str, row: &[f64]) -> Self {
+        self.parts.put_row(name, row);
+        self
     }
 
     /// Adds classifiers; [`Parts::take_svm`] takes them out.
-    pub(crate) fn with_svm(self, svm: &Svm) -> Self {
-        self.with("svm_weights", svm.weights.as_ref()).with("svm_bias", svm.bias_row().as_ref())
+    pub(crate) fn with_svm(mut self, svm: &Svm) -> Self {
+        self.parts.put_svm(svm);
+        self
     }
 
     /// Adds block sizes; [`Parts::take_blocks`] takes them out.
-    pub(crate) fn with_blocks(self, name: &str, blocks: &Blocks) -> Self {
-        self.with(name, sizes_row(blocks).as_ref())
+    pub(crate) fn with_blocks(mut self, name: &str, blocks: &Blocks) -> Self {
+        self.parts.put_blocks(name, blocks);
+        self
     }
 
     /// Adds a small value. Everything stored here is plain data, which always has a JSON form; JSON has no infinity, so that
@@ -96,7 +97,7 @@ impl State {
 
     /// The matrices on their way out.
     pub(crate) fn into_parts(self, classes: &[String]) -> Parts {
-        Parts::of("state", classes.to_vec(), self.matrices.into_iter().collect())
+        self.parts.of("state", classes.to_vec())
     }
 }
 

@@ -8,7 +8,6 @@ use atomlearn::params::{Domain, ParamInfo};
 use atomlearn::registry::{METHODS, Method, Values};
 use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, Observer, Parts, State, Step, synth};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// Samples of `data` at the given columns, with labels renamed.
@@ -66,8 +65,7 @@ fn same_bits_on_any_number_of_threads() {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| {
                     let model = fit(method, &train);
-                    let parts: Vec<Mat<f64>> = model.parts().into_iter().map(|(_, part)| part.to_owned()).collect();
-                    (parts, model.scores_by_rule(train.x()).unwrap())
+                    (model.parts(), model.scores_by_rule(train.x()).unwrap())
                 })
             };
             let one = run(1);
@@ -128,27 +126,13 @@ fn saved_models_score_with_the_same_bits_and_damaged_parts_are_refused() {
         assert!(from_bytes.scores(test.x()).unwrap() == model.scores(test.x()).unwrap(), "{}", method.key);
 
         let parts = model.classifier().parts();
-        for (damaged, _) in &parts {
-            let matrices = |edit: &dyn Fn(MatRef<'_, f64>) -> Option<Mat<f64>>| -> HashMap<String, Mat<f64>> {
-                let one = |&(name, part): &(&str, MatRef<'_, f64>)| {
-                    let part = if name == *damaged { edit(part)? } else { part.to_owned() };
-                    Some((name.to_string(), part))
-                };
-                parts.iter().filter_map(one).collect()
-            };
-            let classes = model.classes().to_vec();
-            let missing = matrices(&|_| None);
-            assert!(
-                method.restore(model.params(), Parts::new(classes.clone(), missing)).is_err(),
-                "{} without {damaged}",
-                method.key
-            );
-            let grown = matrices(&|part| Some(Mat::zeros(part.nrows() + 1, part.ncols() + 1)));
-            assert!(
-                method.restore(model.params(), Parts::new(classes, grown)).is_err(),
-                "{} with a larger {damaged}",
-                method.key
-            );
+        for (damaged, part) in parts.iter() {
+            let mut missing = parts.clone();
+            missing.take(damaged).unwrap();
+            assert!(method.restore(model.params(), missing).is_err(), "{} without {damaged}", method.key);
+            let mut grown = parts.clone();
+            grown.put(damaged, Mat::<f64>::zeros(part.nrows() + 1, part.ncols() + 1));
+            assert!(method.restore(model.params(), grown).is_err(), "{} with a larger {damaged}", method.key);
         }
     }
 }
@@ -230,8 +214,8 @@ fn objectives_are_sums_of_their_terms() {
 }
 
 /// Parts and scores, to the bit.
-fn bits(model: &dyn Classifier, x: MatRef<'_, f64>) -> (Vec<Mat<f64>>, Mat<f64>) {
-    (model.parts().into_iter().map(|(_, part)| part.to_owned()).collect(), model.scores(x).unwrap())
+fn bits(model: &dyn Classifier, x: MatRef<'_, f64>) -> (Parts, Mat<f64>) {
+    (model.parts(), model.scores(x).unwrap())
 }
 
 #[test]
@@ -416,12 +400,12 @@ fn damaged_states_are_refused_and_hostile_ones_survived() {
             method.fit(&params, &train, &mut kept).unwrap();
             let state = Checkpoint::from_bytes(&kept.taken[0]).unwrap().state;
             let resume = |state: State| method.resume(&params, &train, state, &mut ()).map(drop);
-            for name in state.matrices().keys() {
+            for (name, _) in state.parts().iter() {
                 let edited = |edit: &dyn Fn(&Mat<f64>) -> Option<Mat<f64>>| {
-                    let mut matrices = state.matrices().clone();
-                    let new = edit(&matrices.remove(name).unwrap());
-                    matrices.extend(new.map(|new| (name.clone(), new)));
-                    resume(State::from_parts(1, false, state.values().clone(), matrices))
+                    let mut parts = state.parts().clone();
+                    let new = edit(&parts.take(name).unwrap());
+                    new.into_iter().for_each(|new| parts.put(name, new));
+                    resume(State::from_parts(1, false, state.values().clone(), parts))
                 };
                 let what = format!("{} {way:?}: {name}", method.key);
                 assert!(edited(&|_| None).is_err(), "{what} is missing");
@@ -437,12 +421,12 @@ fn damaged_states_are_refused_and_hostile_ones_survived() {
                 for value in [json!(null), json!("text"), json!(-1), json!(u64::MAX), json!(1e300), json!([])] {
                     let mut values = state.values().clone();
                     values.insert(name.clone(), value);
-                    let _ = resume(State::from_parts(1, false, values, state.matrices().clone()));
+                    let _ = resume(State::from_parts(1, false, values, state.parts().clone()));
                 }
             }
             for iter in [0, usize::MAX] {
-                let (values, matrices) = (state.values().clone(), state.matrices().clone());
-                let _ = resume(State::from_parts(iter, false, values, matrices));
+                let (values, parts) = (state.values().clone(), state.parts().clone());
+                let _ = resume(State::from_parts(iter, false, values, parts));
             }
         }
     }

@@ -74,7 +74,7 @@ impl Observer for FirstDictionary {
     fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         if step.iter == 1 {
             let model = step.model.unwrap()().unwrap();
-            self.0 = Some(model.parts()[0].1.to_owned());
+            self.0 = Some(model.atoms().unwrap().columns.to_owned());
         }
         ControlFlow::Continue(())
     }

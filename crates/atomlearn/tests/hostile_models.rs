@@ -1,7 +1,7 @@
 //! Model files altered by a stranger who can also sign them: an error, or a model that can be used without a panic.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use atomlearn::archive::{Content, Stored, decode, encode};
+use atomlearn::archive::{Content, decode, encode};
 use atomlearn::registry::{METHODS, Method, Values};
 use atomlearn::{Mat, Model, synth};
 use serde_json::json;
@@ -18,8 +18,7 @@ fn trained(method: &'static Method, prep: &str) -> Content {
 }
 
 fn bytes(content: &Content) -> Vec<u8> {
-    let matrices = content.matrices.iter().map(|(name, part)| (name.clone(), part.as_ref())).collect();
-    encode(&Stored { header: content.header.clone(), matrices, blobs: Vec::new() }).unwrap()
+    encode(content).unwrap()
 }
 
 /// All that commands do with a model; the message of the error that refused it.
@@ -42,11 +41,11 @@ fn parts_of_any_size_are_refused_or_usable() {
     for (i, method) in METHODS.iter().enumerate() {
         let content = trained(method, preps[i % preps.len()]);
         assert_eq!(used(&content), None, "{}", method.key);
-        for (name, part) in &content.matrices {
+        for (name, part) in content.matrices.iter() {
             let (rows, cols) = part.shape();
             for size in [(rows, 0), (0, cols), (0, 0), (1, 1), (rows, cols + 1), (rows + 1, cols), (cols, rows)] {
                 let mut altered = content.clone();
-                altered.matrices.insert(name.clone(), Mat::zeros(size.0, size.1));
+                altered.matrices.put(name, Mat::<f64>::zeros(size.0, size.1));
                 if catch_unwind(AssertUnwindSafe(|| used(&altered))).is_err() {
                     panics.push(format!("{}: {name} of {size:?}", method.key));
                 }
@@ -60,10 +59,9 @@ fn parts_of_any_size_are_refused_or_usable() {
 fn preprocessing_without_columns_is_refused() {
     for prep in ["center", "standard", "pca:2", "pca-uncentered:2", "random:3", "kernel:rbf:auto:3"] {
         let content = trained(&METHODS[0], prep);
-        for name in content.matrices.keys().filter(|name| name.starts_with("prep.")) {
+        for (name, part) in content.matrices.iter().filter(|(name, _)| name.starts_with("prep.")) {
             let mut altered = content.clone();
-            let rows = content.matrices[name].nrows();
-            altered.matrices.insert(name.clone(), Mat::zeros(rows, 0));
+            altered.matrices.put(name, Mat::<f64>::zeros(part.nrows(), 0));
             assert!(used(&altered).is_some(), "{prep}: {name} without columns was accepted");
         }
     }
@@ -85,7 +83,7 @@ fn more_atoms_than_their_gram_matrix_has_room_for_are_refused() {
         let method = METHODS.iter().find(|method| method.key == key).unwrap();
         let mut content = trained(method, "none");
         content.header["n_features"] = json!(1);
-        content.matrices.insert("dictionary".into(), Mat::from_fn(1, 100_000, |_, j| (j % 7) as f64));
+        content.matrices.put("dictionary", Mat::from_fn(1, 100_000, |_, j| (j % 7) as f64));
         assert!(used(&content).unwrap().contains("too many atoms"), "{key}");
     }
 }

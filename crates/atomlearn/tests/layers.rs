@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("what everything may use", &["error", "warn", "blocks"]),
     ("mathematics, parameters, files", &["linalg", "params", "folds", "file", "guard", "export"]),
-    ("labelled samples and small tools", &["dataset", "pca", "graph", "grid", "archive"]),
+    ("labelled samples and small tools", &["dataset", "pca", "graph", "grid"]),
     ("readers, spans, support vector machines", &["io", "range", "svm", "synth"]),
-    ("named matrices of models, random draws, what was learned", &["parts", "draw", "classifier"]),
-    ("what an iteration leaves to the next", &["state"]),
-    ("who watches a training; codes", &["observe", "coding"]),
+    ("matrices by name, random draws", &["parts", "draw"]),
+    ("what was learned, what an iteration leaves to the next, their file", &["classifier", "state", "archive"]),
+    ("who watches a training; codes; why a sample gets its label", &["observe", "coding", "explain"]),
     ("what a method is, and what methods are built from", &["fit", "checkpoint", "score", "kernel", "init", "update"]),
     ("leave-one-out, preprocessing", &["loo", "prep"]),
     ("sums over partitions", &["rounds"]),
@@ -65,7 +65,9 @@ fn paths_are_found_in_every_form_they_take() {
         };
         fn f() { crate::graph::g() }
         #[cfg(test)]
-        mod tests { use crate::registry; }
+        mod tests {
+            use crate::registry;
+        }
     ";
     let found: Vec<String> = library.used_by(text).into_iter().collect();
     assert_eq!(found, ["dataset", "error", "graph", "linalg", "svm"]);

@@ -146,10 +146,6 @@ fn every_method_agrees_with_plain_training() {
     }
 }
 
-fn parts(model: &Model) -> Vec<(String, Mat<f64>)> {
-    model.classifier().parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect()
-}
-
 #[test]
 fn bits_depend_on_the_partitions_alone() {
     let data = synth::blobs(3, 1700, 9, 3);
@@ -157,7 +153,7 @@ fn bits_depend_on_the_partitions_alone() {
     for method in ["lcdl-sv", "svgdl", "cadl", "sadl"] {
         let train = |run: &Run, threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| parts(&run.train(method, &params, "standard,unit").unwrap().0))
+            pool.install(|| run.train(method, &params, "standard,unit").unwrap().0.classifier().parts())
         };
         let mut run = Run::new(&data, 2);
         let expected = train(&run, 1);
@@ -179,7 +175,7 @@ fn fewer_samples_than_features_are_reduced_to_their_span() {
         let difference = run.difference(method, &params, "unit");
         assert!(difference < 1e-6, "{method}: {difference:e}");
     }
-    let atoms = |model: &Model| model.classifier().parts()[0].1.ncols();
+    let atoms = |model: &Model| model.classifier().atoms().unwrap().columns.ncols();
     assert_eq!(atoms(&run.train("cadl", &params, "unit").unwrap().0), 15);
 }
 

@@ -148,8 +148,9 @@ fn data_json(variables: &[Variable], source: &Source) -> Value {
 
 fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
     let model = Model::load(path)?;
+    let parts = model.classifier().parts();
     let parts: Vec<(&str, [usize; 2])> =
-        model.classifier().parts().into_iter().map(|(name, part)| (name, [part.nrows(), part.ncols()])).collect();
+        parts.iter().map(|(name, part)| (name, [part.nrows(), part.ncols()])).collect();
     let report = AutoModel::of(model.classifier()).map(AutoModel::report);
     if console.json {
         return console.print_json(&json!({

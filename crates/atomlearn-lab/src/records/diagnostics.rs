@@ -7,7 +7,8 @@ mod atoms;
 mod drawing;
 mod probe;
 
-pub use atoms::{AtomUse, atom_graph, atoms, classes_of_atoms, dictionary, strongest_atoms};
+pub use atomlearn::classifier::AtomKind;
+pub use atoms::{atom_graph, atoms, classes_of_atoms};
 pub use drawing::{draw, picture_size};
 pub use probe::{Probe, complete};
 
@@ -50,16 +51,6 @@ pub struct Progress {
     pub iter: usize,
     /// Accuracy of every rule, in the order of the record's `rules`.
     pub accuracy: Vec<f64>,
-}
-
-/// What atoms are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtomKind {
-    /// Samples are built from them.
-    Dictionary,
-    /// Samples are compared with them.
-    Analysis,
 }
 
 /// A selection of atoms by class.

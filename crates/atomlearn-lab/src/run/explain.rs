@@ -1,7 +1,8 @@
 //! Why a sample gets its label, in numbers: scores of every rule, what each reading says, what the sample resembles.
 
-use crate::records::diagnostics::{AtomUse, classes_of_atoms, strongest_atoms};
+use crate::records::diagnostics::classes_of_atoms;
 use atomlearn::classifier::best_class;
+use atomlearn::explain::{AtomUse, strongest_atoms};
 use atomlearn::linalg::select_columns;
 use atomlearn::methods::auto::{AutoModel, ChosenReading, NearSample};
 use atomlearn::{Mat, MatRef, Model, Result};
@@ -66,6 +67,11 @@ pub fn explain(model: &Model, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Exp
     let contributions = auto.map(|auto| auto.explain(prepared.as_ref())).transpose()?.unwrap_or_default();
     let mut nearest = auto.map(|auto| auto.nearest(prepared.as_ref(), most)).transpose()?.unwrap_or_default();
     nearest.resize(x.ncols(), Vec::new());
+    let atom_classes = classes_of_atoms(classifier);
+    let named = |of: AtomUse| NamedAtom {
+        class: atom_classes.as_ref().and_then(|classes| classes.get(of.atom)).map(|&c| model.classes()[c].clone()),
+        of,
+    };
     let class = |c: usize| model.classes()[c].clone();
     let of_sample = |(i, nearest): (usize, Vec<NearSample>)| Explanation {
         label: class(best[i]),
@@ -81,16 +87,13 @@ pub fn explain(model: &Model, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Exp
             auto.report().chosen.iter().zip(&contributions).map(says).collect()
         }),
         nearest,
-        atoms: named_atoms(model, select_columns(prepared.as_ref(), &[i]).as_ref(), most),
+        atoms: strongest_atoms(classifier, select_columns(prepared.as_ref(), &[i]).as_ref(), most)
+            .into_iter()
+            .flatten()
+            .map(named)
+            .collect(),
     };
     Ok(nearest.into_iter().enumerate().map(of_sample).collect())
-}
-
-fn named_atoms(model: &Model, prepared: MatRef<'_, f64>, most: usize) -> Vec<NamedAtom> {
-    let classes = classes_of_atoms(model.classifier());
-    let class = |atom: usize| classes.as_ref()?.get(atom).map(|&c| model.classes()[c].clone());
-    let named = |of: AtomUse| NamedAtom { class: class(of.atom), of };
-    strongest_atoms(model.classifier(), prepared, most).into_iter().map(named).collect()
 }
 
 fn column(values: &Mat<f64>, i: usize) -> Vec<f64> {

@@ -316,10 +316,10 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
     def components_(self) -> np.ndarray:
         """The atoms of the dictionary (or rows of the analysis operator), one per row, after preprocessing."""
         check_is_fitted(self)
-        atoms = atoms_of(self.model_.parts())
+        atoms = self.model_.atoms()
         if atoms is None:
             raise AttributeError(f"{type(self).__name__} has codes but no atoms")
-        return atoms
+        return atoms[0]
 
     def transform(self, X) -> np.ndarray:
         """Codes of samples.

@@ -114,30 +114,24 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
     order, classes = estimator._class_order(), estimator.classes_
     by_rule = {rule: scores[:, order] for rule, scores in model.scores_by_rule(X, threads).items()}
     labels = estimator.predict(X).tolist()
-    codes, parts = model.codes(X, threads), model.parts()
-    atoms = atoms_of(parts)
-    owners = _owners(parts)
-    prepared = model.prepare(X, threads)
+    of_model = classes[np.argsort(order)].tolist()
+    strongest, residuals = model.strongest_atoms(X, top, threads), model.class_residuals(X, threads)
     contributions, proba, chosen = model.contributions(X, threads), None, []
     if contributions is not None:
         proba, chosen = model.probabilities(X, threads), json.loads(model.auto_report())["chosen"]
     found = []
     for i, label in enumerate(labels):
-        residuals = uses = None
-        if codes is not None:
-            uses = _strongest(
-                codes[i], atoms, None if owners is None else classes[np.argsort(order)[owners]].tolist(), top
-            )
-            if owners is not None and "dictionary" in parts:
-                residuals = [_residual(prepared[i], codes[i], parts["dictionary"], owners == c) for c in order]
         found.append(
             Explanation(
                 label=label,
                 rule=model.rule,
                 classes=classes.tolist(),
                 scores={rule: scores[i].tolist() for rule, scores in by_rule.items()},
-                residuals=residuals,
-                atoms=uses or [],
+                residuals=None if residuals is None else residuals[i, order].tolist(),
+                atoms=[
+                    AtomUse(atom, None if owner is None else of_model[owner], code, share)
+                    for atom, owner, code, share in strongest[i]
+                ],
                 probabilities=None if proba is None else proba[i, order].tolist(),
                 readings=[
                     ReadingUse(**use, contributions=said[i, order].tolist())
@@ -146,28 +140,3 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
             )
         )
     return found
-
-
-def atoms_of(parts: dict[str, np.ndarray]) -> np.ndarray | None:
-    """The dictionary or, for methods that have none, the analysis operator; one atom per row."""
-    return parts.get("dictionary", parts.get("analysis"))
-
-
-def _owners(parts: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Class of every atom, in the order of the model's classes."""
-    if "atom_counts" not in parts:
-        return None
-    counts = parts["atom_counts"].ravel().astype(int)
-    return np.repeat(np.arange(len(counts)), counts)
-
-
-def _residual(x: np.ndarray, code: np.ndarray, atoms: np.ndarray, own: np.ndarray) -> float:
-    return float(np.linalg.norm(x - code[own] @ atoms[own]))
-
-
-def _strongest(code: np.ndarray, atoms: np.ndarray | None, labels: list | None, top: int) -> list[AtomUse]:
-    strength = np.abs(code) * (1.0 if atoms is None else np.linalg.norm(atoms, axis=1))
-    total = strength.sum()
-    best = [k for k in np.argsort(-strength, kind="stable")[:top] if strength[k] > 0]
-    label = (lambda k: None) if labels is None else (lambda k: labels[k])
-    return [AtomUse(int(k), label(k), float(code[k]), float(strength[k] / total)) for k in best]

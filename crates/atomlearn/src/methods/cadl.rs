@@ -26,13 +26,13 @@
 
 pub(crate) mod partitioned;
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::range;
 use crate::state::iterations_left;
 use crate::svm::{self, Svm};
@@ -82,18 +82,16 @@ pub struct CadlModel {
     classes: Vec<String>,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
-    sizes: Mat<f64>,
+    atoms: Blocks,
     svm: Svm,
-    bias: Mat<f64>,
     /// `Omega^T U` and `b`: scores straight from a sample.
     folded: Svm,
 }
 
 impl CadlModel {
-    fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: &Blocks, svm: Svm) -> Self {
-        let bias = Mat::from_fn(1, svm.bias.len(), |_, c| svm.bias[c]);
+    fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: Blocks, svm: Svm) -> Self {
         let folded = Svm { weights: mul(analysis.as_ref(), svm.weights.as_ref()), bias: svm.bias.clone() };
-        CadlModel { classes, analysis, sizes: sizes_row(atoms), svm, bias, folded }
+        CadlModel { classes, analysis, atoms, svm, folded }
     }
 }
 
@@ -132,7 +130,7 @@ impl Fit for Cadl {
         let analysis = parts.take("analysis")?;
         let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
         let svm = parts.take_svm(Some(analysis.ncols()))?;
-        Ok(CadlModel::new(parts.classes, analysis, &atoms, svm))
+        Ok(CadlModel::new(parts.classes, analysis, atoms, svm))
     }
 }
 
@@ -374,13 +372,14 @@ impl Classifier for CadlModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("analysis", self.analysis.as_ref()),
-            ("atom_counts", self.sizes.as_ref()),
-            ("svm_weights", self.svm.weights.as_ref()),
-            ("svm_bias", self.bias.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("analysis", &self.analysis);
+        parts.put_blocks("atom_counts", &self.atoms);
+        parts.put_svm(&self.svm);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Analysis, columns: self.analysis.as_ref(), classes: Some(&self.atoms) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -10,12 +10,12 @@
 //! Deviation: the original scales `kappa` with the number of samples; here it is used as given. `kappa = auto` is chosen by leave-one-out:
 //! the code of a training sample over all others is `z_j = -A_ji / A_ii` with `A = (D^T D + kappa I)^-1` ([`crate::loo`]).
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::export::{Graph, Value};
 use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, sym_eig};
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
 use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::rounds::{self, Partitioned, Start};
 use crate::score::{Residuals, RidgeResiduals};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result};
@@ -57,7 +57,6 @@ params! {
 pub struct CrcModel {
     classes: Vec<String>,
     dictionary: Mat<f64>,
-    sizes: Mat<f64>,
     coder: RidgeResiduals,
     residual: Residual,
 }
@@ -66,7 +65,7 @@ impl Crc {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks) -> Result<CrcModel> {
         let kappa = self.kappa.unwrap_or(KAPPA);
         let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, kappa, "CRC coder")?;
-        Ok(CrcModel { classes, sizes: sizes_row(blocks), coder, residual: self.residual, dictionary })
+        Ok(CrcModel { classes, coder, residual: self.residual, dictionary })
     }
 
     /// The best of some powers of ten.
@@ -152,7 +151,9 @@ impl Partitioned for Crc {
         if blocks.total() == 0 {
             return Err(Error::Data("every training sample is zero: there is nothing to code with".into()));
         }
-        let parts = vec![("dictionary".into(), concat_columns(&atoms)), ("atom_counts".into(), sizes_row(&blocks))];
+        let mut parts = Parts::default();
+        parts.put("dictionary", concat_columns(&atoms));
+        parts.put_blocks("atom_counts", &blocks);
         Ok(Start::Done(parts))
     }
 }
@@ -166,8 +167,17 @@ impl Classifier for CrcModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("dictionary", self.dictionary.as_ref()), ("atom_counts", self.sizes.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put_blocks("atom_counts", self.coder.blocks());
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms {
+            kind: AtomKind::Dictionary,
+            columns: self.dictionary.as_ref(),
+            classes: Some(self.coder.blocks()),
+        })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -27,11 +27,11 @@
 mod neighbours;
 mod target;
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::threshold::hard;
 use crate::linalg::{Spd, mul, relative_change};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::range;
 use crate::state::iterations_left;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
@@ -44,6 +44,9 @@ use target::Targets;
 const INNER: usize = 3;
 /// No weight falls below this.
 const SMALLEST_WEIGHT: f64 = 1e-12;
+
+/// More nonzeros than any model has; a file that says so is refused.
+const MOST_NONZEROS: usize = 1_000_000_000_000;
 
 params! {
     /// Parameters of DADL.
@@ -73,9 +76,8 @@ pub struct DadlModel {
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     codes: Mat<f64>,
-    sizes: Mat<f64>,
     /// `T0` and how often a one-hot row counts.
-    sparsity: Mat<f64>,
+    sparsity: [usize; 2],
     energy: Vec<f64>,
     blocks: Blocks,
     threshold: bool,
@@ -109,10 +111,11 @@ impl Fit for Dadl {
         let analysis = parts.take("analysis")?;
         let codes = parts.take_shaped("codes", analysis.ncols(), None)?;
         let blocks = parts.take_blocks("sample_counts", codes.ncols())?;
-        let sparsity = parts.take_shaped("sparsity", 1, 2)?;
-        if codes.nrows() < parts.classes.len() || (0..2).any(|i| !(0.0..=1e12).contains(&sparsity[(0, i)])) {
-            return Err(Error::Data("model parts `codes` and `sparsity` do not fit the classes".into()));
+        let sparsity = parts.take_whole_row("sparsity", 2, MOST_NONZEROS)?;
+        if codes.nrows() < parts.classes.len() {
+            return Err(Error::Data("model part `codes` does not fit the classes".into()));
         }
+        let sparsity = [sparsity[0], sparsity[1]];
         Ok(self.model(parts.classes, analysis, codes, blocks, sparsity))
     }
 }
@@ -133,7 +136,7 @@ impl Dadl {
         let finish = |state: &Iterate| -> DadlModel {
             let rows = state.omega.transpose().to_owned();
             let analysis = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_columns(rows.as_ref()));
-            let sparsity = faer::mat![[targets.nonzeros as f64, targets.copies as f64]];
+            let sparsity = [targets.nonzeros, targets.copies];
             let mut codes = state.responses.clone();
             if self.threshold {
                 keep_largest(&mut codes, train.n_classes(), targets.nonzeros, targets.copies);
@@ -207,11 +210,10 @@ impl Dadl {
         analysis: Mat<f64>,
         codes: Mat<f64>,
         blocks: Blocks,
-        sparsity: Mat<f64>,
+        sparsity: [usize; 2],
     ) -> DadlModel {
         let energy = codes.col_iter().map(|code| code.squared_norm_l2()).collect();
-        let (sizes, threshold) = (sizes_row(&blocks), self.threshold);
-        DadlModel { classes, analysis, codes, sizes, sparsity, energy, blocks, threshold }
+        DadlModel { classes, analysis, codes, sparsity, energy, blocks, threshold: self.threshold }
     }
 
     /// Everything else follows from `Omega` and `Z`.
@@ -301,13 +303,16 @@ impl Classifier for DadlModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("analysis", self.analysis.as_ref()),
-            ("codes", self.codes.as_ref()),
-            ("sample_counts", self.sizes.as_ref()),
-            ("sparsity", self.sparsity.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        let [nonzeros, copies] = self.sparsity;
+        parts.put("analysis", &self.analysis);
+        parts.put("codes", &self.codes);
+        parts.put_blocks("sample_counts", &self.blocks);
+        parts.put_row("sparsity", &[nonzeros as f64, copies as f64]);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Analysis, columns: self.analysis.as_ref(), classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {
@@ -317,7 +322,7 @@ impl Classifier for DadlModel {
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let mut z = mul(self.analysis.transpose(), x);
         if self.threshold {
-            let (nonzeros, copies) = (self.sparsity[(0, 0)] as usize, self.sparsity[(0, 1)] as usize);
+            let [nonzeros, copies] = self.sparsity;
             keep_largest(&mut z, self.classes.len(), nonzeros, copies);
         }
         vec![nearest_of_class(self.codes.as_ref(), &self.energy, &self.blocks, z.as_ref())]

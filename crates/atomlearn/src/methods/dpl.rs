@@ -20,12 +20,12 @@
 //! Deviations: `gamma`, a stabiliser there, is part of the objective; the dictionary step returns the feasible iterate
 //! (the published code: the other one); training may stop before `max_iter` by `tol`.
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::range;
 use crate::score::RidgeResiduals;
 use crate::state::iterations_left;
@@ -61,14 +61,13 @@ pub struct DplModel {
     dictionary: Mat<f64>,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
-    sizes: Mat<f64>,
     residuals: RidgeResiduals,
 }
 
 impl DplModel {
     fn new(classes: Vec<String>, dictionary: Mat<f64>, analysis: Mat<f64>, atoms: &Blocks) -> Self {
         let residuals = RidgeResiduals::with_map(dictionary.as_ref(), atoms, analysis.transpose());
-        DplModel { classes, dictionary, analysis, sizes: sizes_row(atoms), residuals }
+        DplModel { classes, dictionary, analysis, residuals }
     }
 }
 
@@ -317,12 +316,18 @@ impl Classifier for DplModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("dictionary", self.dictionary.as_ref()),
-            ("analysis", self.analysis.as_ref()),
-            ("atom_counts", self.sizes.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put("analysis", &self.analysis);
+        parts.put_blocks("atom_counts", self.residuals.blocks());
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms {
+            kind: AtomKind::Dictionary,
+            columns: self.dictionary.as_ref(),
+            classes: Some(self.residuals.blocks()),
+        })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -29,12 +29,12 @@
 mod atoms;
 mod codes;
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoLimits, LassoTask, lasso};
 use crate::coding::lasso_coder::LassoCoder;
 use crate::init::class_pca_mean;
 use crate::linalg::{gram, mul, relative_change};
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::score::ClassResiduals;
 use crate::state::iterations_left;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
@@ -118,7 +118,6 @@ params! {
 pub struct FddlModel {
     classes: Vec<String>,
     dictionary: Mat<f64>,
-    sizes: Mat<f64>,
     means: Mat<f64>,
     blocks: Blocks,
     coder: LassoCoder,
@@ -174,7 +173,6 @@ impl Fddl {
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
         FddlModel {
             classes: classes.to_vec(),
-            sizes: sizes_row(&blocks),
             coder: LassoCoder::penalised(dictionary.as_ref()),
             residuals: ClassResiduals::new(dictionary.as_ref(), &blocks),
             params: self.clone(),
@@ -368,9 +366,14 @@ impl Classifier for FddlModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        let (d, sizes, means) = (self.dictionary.as_ref(), self.sizes.as_ref(), self.means.as_ref());
-        vec![("dictionary", d), ("atom_counts", sizes), ("means", means)]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put_blocks("atom_counts", &self.blocks);
+        parts.put("means", &self.means);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: Some(&self.blocks) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -5,7 +5,6 @@
 
 use crate::kernel::squared_distances;
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
@@ -21,15 +20,15 @@ params! {
 pub struct KnnModel {
     classes: Vec<String>,
     samples: Mat<f64>,
-    sizes: Mat<f64>,
+    blocks: Blocks,
     targets: Vec<usize>,
     k: usize,
 }
 
 impl Knn {
-    fn model(&self, classes: Vec<String>, samples: Mat<f64>, blocks: &Blocks) -> KnnModel {
-        let targets: Vec<usize> = blocks.sizes().enumerate().flat_map(|(c, size)| vec![c; size]).collect();
-        KnnModel { classes, k: self.k.min(targets.len()), targets, sizes: sizes_row(blocks), samples }
+    fn model(&self, classes: Vec<String>, samples: Mat<f64>, blocks: Blocks) -> KnnModel {
+        let targets = blocks.labels();
+        KnnModel { classes, k: self.k.min(targets.len()), targets, blocks, samples }
     }
 }
 
@@ -38,13 +37,13 @@ impl Fit for Knn {
     const KEY: &'static str = "knn";
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<KnnModel> {
-        Ok(self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks()))
+        Ok(self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks().clone()))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<KnnModel> {
         let samples = parts.take("samples")?;
         let blocks = parts.take_blocks("sample_counts", samples.ncols())?;
-        Ok(self.model(parts.classes, samples, &blocks))
+        Ok(self.model(parts.classes, samples, blocks))
     }
 }
 
@@ -57,8 +56,9 @@ impl Classifier for KnnModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("samples", self.samples.as_ref()), ("sample_counts", self.sizes.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("samples", &self.samples);
+        parts.put_blocks("sample_counts", &self.blocks);
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -171,7 +171,8 @@ mod tests {
             fitted_joint: None,
         };
         let model = core.learn(d0.as_ref(), z0.as_ref(), &mut ()).unwrap();
-        let (d, w) = (model.parts()[0].1, model.parts()[1].1);
+        let parts = model.parts();
+        let (d, w) = (parts.get("dictionary").unwrap(), parts.get("weights").unwrap());
         assert!(column_norms(d).iter().all(|n| (n - 1.0).abs() < 1e-12));
         // [d_k; g o w_k] normalised is the stacked atom; run the same again to compare.
         let w0 = ridge_readout(z0.as_ref(), &targets, 3, 1.0).unwrap();

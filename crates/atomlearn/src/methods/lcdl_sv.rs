@@ -24,14 +24,13 @@ pub(crate) mod partitioned;
 mod refit;
 mod steps;
 
-use crate::classifier::best_class;
+use crate::classifier::{AtomKind, Atoms, best_class};
 use crate::coding::margin::ActiveSet;
 use crate::export::{Graph, Value};
 use crate::graph::Affinity;
 use crate::linalg::mul;
 use crate::observe::Trace;
 use crate::params::{AtomCount, Domain, params};
-use crate::parts::sizes_row;
 use crate::score::RidgeResiduals;
 use crate::state::iterations_left;
 use crate::svm::{self, Svm};
@@ -131,9 +130,7 @@ params! {
 pub struct LcdlSvModel {
     classes: Vec<String>,
     dictionary: Mat<f64>,
-    sizes: Mat<f64>,
     svm: Svm,
-    bias: Mat<f64>,
     /// `U^T P`: SVM scores without bias, straight from samples.
     folded: Mat<f64>,
     coder: RidgeResiduals,
@@ -375,20 +372,8 @@ impl LcdlSv {
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
         let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1(), "LCDL-SV test coder")?;
-        let (sizes, bias) = (sizes_row(blocks), svm.bias_row());
         let folded = mul(svm.weights.transpose(), coder.map());
-        Ok(LcdlSvModel {
-            classes,
-            sizes,
-            bias,
-            folded,
-            svm,
-            coder,
-            eta2: self.eta2(),
-            rule: self.rule(),
-            dictionary,
-            trained: None,
-        })
+        Ok(LcdlSvModel { classes, folded, svm, coder, eta2: self.eta2(), rule: self.rule(), dictionary, trained: None })
     }
 }
 
@@ -422,13 +407,18 @@ impl Classifier for LcdlSvModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("dictionary", self.dictionary.as_ref()),
-            ("atom_counts", self.sizes.as_ref()),
-            ("svm_weights", self.svm.weights.as_ref()),
-            ("svm_bias", self.bias.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put_blocks("atom_counts", self.coder.blocks());
+        parts.put_svm(&self.svm);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms {
+            kind: AtomKind::Dictionary,
+            columns: self.dictionary.as_ref(),
+            classes: Some(self.coder.blocks()),
+        })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -85,14 +85,6 @@ params! {
 pub struct LdaModel {
     classes: Vec<String>,
     linear: Svm,
-    bias: Mat<f64>,
-}
-
-impl LdaModel {
-    fn new(classes: Vec<String>, linear: Svm) -> Self {
-        let bias = linear.bias_row();
-        LdaModel { classes, linear, bias }
-    }
 }
 
 impl Fit for Lda {
@@ -151,14 +143,13 @@ impl Fit for Lda {
             (0..train.n_classes()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
         let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(weights.as_ref()));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
-        Ok(LdaModel::new(given.classes().to_vec(), Svm { weights, bias }.seen_from(&origin)))
+        Ok(LdaModel { classes: given.classes().to_vec(), linear: Svm { weights, bias }.seen_from(&origin) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
         let weights = parts.take_shaped("weights", None, parts.classes.len())?;
-        let bias = parts.take_shaped("bias", 1, parts.classes.len())?;
-        let linear = Svm { weights, bias: bias.row(0).iter().copied().collect() };
-        Ok(LdaModel::new(parts.classes, linear))
+        let bias = parts.take_row("bias", parts.classes.len())?;
+        Ok(LdaModel { classes: parts.classes, linear: Svm { weights, bias } })
     }
 }
 
@@ -214,8 +205,9 @@ impl Classifier for LdaModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("weights", self.linear.weights.as_ref()), ("bias", self.bias.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("weights", &self.linear.weights);
+        parts.put_row("bias", &self.linear.bias);
     }
 
     fn rules(&self) -> &'static [&'static str] {

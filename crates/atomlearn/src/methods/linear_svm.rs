@@ -38,14 +38,6 @@ params! {
 pub struct LinearSvmModel {
     classes: Vec<String>,
     svm: Svm,
-    bias: Mat<f64>,
-}
-
-impl LinearSvmModel {
-    fn new(classes: Vec<String>, svm: Svm) -> Self {
-        let bias = svm.bias_row();
-        LinearSvmModel { classes, svm, bias }
-    }
 }
 
 impl Fit for LinearSvm {
@@ -76,12 +68,12 @@ impl Fit for LinearSvm {
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let svm = svm::fit(train.x(), &train.targets(), train.n_classes(), tau, None, watch)?;
-        Ok(LinearSvmModel::new(train.classes().to_vec(), svm))
+        Ok(LinearSvmModel { classes: train.classes().to_vec(), svm })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LinearSvmModel> {
         let svm = parts.take_svm(None)?;
-        Ok(LinearSvmModel::new(parts.classes, svm))
+        Ok(LinearSvmModel { classes: parts.classes, svm })
     }
 }
 
@@ -118,8 +110,8 @@ impl Classifier for LinearSvmModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("svm_weights", self.svm.weights.as_ref()), ("svm_bias", self.bias.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put_svm(&self.svm);
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -49,15 +49,7 @@ pub struct RbfSvmModel {
     samples: Mat<f64>,
     /// `a`, training samples x classes.
     dual: Svm,
-    bias: Mat<f64>,
-    gamma: Mat<f64>,
-}
-
-impl RbfSvmModel {
-    fn new(classes: Vec<String>, samples: Mat<f64>, dual: Svm, gamma: Mat<f64>) -> Self {
-        let bias = dual.bias_row();
-        RbfSvmModel { classes, samples, dual, bias, gamma }
-    }
+    gamma: f64,
 }
 
 impl RbfSvm {
@@ -126,17 +118,18 @@ impl Fit for RbfSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let svm = svm::fit(features.as_ref(), &train.targets(), train.n_classes(), tau, None, watch)?;
         let dual = Svm { weights: mul(map.root().as_ref(), svm.weights.as_ref()), bias: svm.bias };
-        Ok(RbfSvmModel::new(train.classes().to_vec(), train.x().to_owned(), dual, map.gamma().clone()))
+        let gamma = map.gamma()[(0, 0)];
+        Ok(RbfSvmModel { classes: train.classes().to_vec(), samples: train.x().to_owned(), dual, gamma })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RbfSvmModel> {
         let samples = parts.take("samples")?;
         let dual = parts.take_svm(Some(samples.ncols()))?;
-        let gamma = parts.take_shaped("gamma", 1, 1)?;
-        if !(gamma[(0, 0)].is_finite() && gamma[(0, 0)] > 0.0) {
+        let gamma = parts.take_row("gamma", 1)?[0];
+        if !(gamma.is_finite() && gamma > 0.0) {
             return Err(Error::Data("the model's kernel has no width".into()));
         }
-        Ok(RbfSvmModel::new(parts.classes, samples, dual, gamma))
+        Ok(RbfSvmModel { classes: parts.classes, samples, dual, gamma })
     }
 }
 
@@ -149,13 +142,10 @@ impl Classifier for RbfSvmModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("samples", self.samples.as_ref()),
-            ("svm_weights", self.dual.weights.as_ref()),
-            ("svm_bias", self.bias.as_ref()),
-            ("gamma", self.gamma.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("samples", &self.samples);
+        parts.put_svm(&self.dual);
+        parts.put_row("gamma", &[self.gamma]);
     }
 
     fn rules(&self) -> &'static [&'static str] {
@@ -163,11 +153,11 @@ impl Classifier for RbfSvmModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![self.dual.scores(Kernel::Rbf.matrix(self.gamma[(0, 0)], self.samples.as_ref(), x).as_ref())]
+        vec![self.dual.scores(Kernel::Rbf.matrix(self.gamma, self.samples.as_ref(), x).as_ref())]
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        let similar = Kernel::Rbf.export(self.gamma[(0, 0)], self.samples.as_ref(), graph, x);
+        let similar = Kernel::Rbf.export(self.gamma, self.samples.as_ref(), graph, x);
         Ok(graph.linear(&similar, self.dual.weights.as_ref(), &self.dual.bias))
     }
 }

@@ -97,7 +97,9 @@ impl Partitioned for Ridge {
         let seen = mul(mean.transpose(), weights.as_ref());
         let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
         mul_add(weights.as_mut(), 1.0, along.as_ref(), back.as_ref());
-        Ok(Start::Done(vec![("weights".into(), weights.transpose().to_owned())]))
+        let mut parts = Parts::default();
+        parts.put("weights", weights.transpose());
+        Ok(Start::Done(parts))
     }
 }
 
@@ -110,8 +112,8 @@ impl Classifier for RidgeModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("weights", self.weights.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("weights", &self.weights);
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -26,6 +26,7 @@
 mod descent;
 pub(crate) mod partitioned;
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
@@ -450,12 +451,14 @@ impl Classifier for SadlModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("analysis", self.analysis.as_ref()),
-            ("structure", self.structure.as_ref()),
-            ("classifier", self.classifier.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("analysis", &self.analysis);
+        parts.put("structure", &self.structure);
+        parts.put("classifier", &self.classifier);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Analysis, columns: self.analysis.as_ref(), classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -2,6 +2,7 @@
 //!
 //! A sample is coded with at most `T` atoms, `z = OMP(D, x, T)`, and its scores are `W z`.
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
 use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
@@ -161,8 +162,13 @@ impl Classifier for SparseLinear {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("dictionary", self.dictionary.as_ref()), ("weights", self.weights.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put("weights", &self.weights);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {
@@ -184,7 +190,6 @@ mod tests {
     use crate::observe::{Step, Trace};
     use crate::registry::{self, Values};
     use crate::synth;
-    use std::collections::HashMap;
     use std::ops::ControlFlow;
 
     const KEYS: [&str; 4] = ["ksvd", "dksvd", "lcksvd1", "lcksvd2"];
@@ -244,17 +249,14 @@ mod tests {
                 };
                 assert!(!trace.steps.is_empty() && trace.steps.iter().all(terms_add_up));
                 assert!(accuracy(model.as_ref(), &train) > 0.5, "{key} {option}");
-                let parts = || -> HashMap<String, Mat<f64>> {
-                    model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect()
-                };
                 let method = registry::method(key).unwrap();
                 let values = method.complete(&serde_json::from_str(option).unwrap()).unwrap();
-                let again = method.restore(&values, Parts::new(model.classes().to_vec(), parts())).unwrap();
+                let again = method.restore(&values, model.parts()).unwrap();
                 assert!(again.scores(train.x()).unwrap() == model.scores(train.x()).unwrap());
-                for (name, rows, cols) in [("weights", 3, 2), ("weights", 2, parts()["dictionary"].ncols())] {
-                    let mut wrong = parts();
-                    wrong.insert(name.into(), Mat::zeros(rows, cols));
-                    assert!(method.restore(&values, Parts::new(model.classes().to_vec(), wrong)).is_err());
+                for (name, rows, cols) in [("weights", 3, 2), ("weights", 2, model.atoms().unwrap().columns.ncols())] {
+                    let mut wrong = model.parts();
+                    wrong.put(name, Mat::<f64>::zeros(rows, cols));
+                    assert!(method.restore(&values, wrong).is_err());
                 }
             }
         }
@@ -274,7 +276,7 @@ mod tests {
             let mut trace = Trace::default();
             let model = fit(key, r#"{"atoms_per_class": 5}"#, &poor, &mut trace);
             assert_eq!(trace.warnings.len(), 1, "{key}");
-            assert_eq!(model.parts()[0].1.ncols(), 5 + 1 + 2);
+            assert_eq!(model.atoms().unwrap().columns.ncols(), 5 + 1 + 2);
             assert!(model.scores(rich.x()).unwrap().is_all_finite());
             for train in [&poor, &zeros, &nothing] {
                 for option in ["{}", r#"{"max_iter": 0}"#] {

@@ -18,7 +18,6 @@ use crate::coding::lasso::{LassoLimits, LassoTask, lasso_with_identity};
 use crate::coding::lasso_coder::LassoCoder;
 use crate::linalg::mul;
 use crate::params::{Domain, params};
-use crate::parts::sizes_row;
 use crate::score::ClassResiduals;
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -53,7 +52,6 @@ params! {
 pub struct SrcModel {
     classes: Vec<String>,
     dictionary: Mat<f64>,
-    sizes: Mat<f64>,
     blocks: Blocks,
     coder: LassoCoder,
     residuals: ClassResiduals,
@@ -67,8 +65,7 @@ impl Src {
             Form::Penalised if !self.occlusion => LassoCoder::penalised(dictionary.as_ref()),
             _ => LassoCoder::plain(dictionary.as_ref()),
         };
-        let (sizes, params) = (sizes_row(&blocks), self.clone());
-        SrcModel { classes, sizes, coder, residuals, params, dictionary, blocks }
+        SrcModel { classes, coder, residuals, params: self.clone(), dictionary, blocks }
     }
 }
 
@@ -137,8 +134,13 @@ impl Classifier for SrcModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("dictionary", self.dictionary.as_ref()), ("atom_counts", self.sizes.as_ref())]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put_blocks("atom_counts", &self.blocks);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: Some(&self.blocks) })
     }
 
     fn rules(&self) -> &'static [&'static str] {
@@ -163,9 +165,8 @@ impl Classifier for SrcModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classifier::best_class;
+    use crate::classifier::{AtomKind, Atoms, best_class};
     use crate::synth;
-    use std::collections::HashMap;
 
     fn variants() -> [Src; 4] {
         let src = Src { tolerance: 1e-10, ..Src::default() };
@@ -181,9 +182,7 @@ mod tests {
         for src in variants() {
             let model = src.fit(&train, &mut ()).unwrap();
             assert_eq!(model.predict(train.x()).unwrap(), train.targets());
-            let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));
-            let parts: HashMap<_, _> = parts.collect();
-            let again = src.restore(Parts::new(train.classes().to_vec(), parts)).unwrap();
+            let again = src.restore(model.parts()).unwrap();
             assert_eq!(model.scores(fresh.as_ref()).unwrap(), again.scores(fresh.as_ref()).unwrap());
         }
     }
@@ -249,8 +248,10 @@ mod tests {
     #[test]
     fn hostile_parts_are_refused() {
         let with = |rows: usize, sizes: Mat<f64>| {
-            let parts = [("dictionary".to_string(), Mat::zeros(rows, 4)), ("atom_counts".to_string(), sizes)];
-            Src::default().restore(Parts::new(vec!["a".into(), "b".into()], HashMap::from(parts)))
+            let mut parts = Parts::new(vec!["a".into(), "b".into()]);
+            parts.put("dictionary", Mat::<f64>::zeros(rows, 4));
+            parts.put("atom_counts", sizes);
+            Src::default().restore(parts)
         };
         assert!(with(3, faer::mat![[1.0, 3.0]]).is_ok());
         assert!(with(3, faer::mat![[1.0, 4.0]]).is_err() && with(3, faer::mat![[4.0]]).is_err());

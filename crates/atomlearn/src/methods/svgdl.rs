@@ -21,6 +21,7 @@
 //! Deviations: SVMs and dictionary are solved to optimality (the published code truncates L-BFGS and starts the dual
 //! from random multipliers); with more features than samples training runs in the span of the samples, which is exact.
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::margin::{ActiveSet, Margins};
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
@@ -62,7 +63,6 @@ pub struct SvgdlModel {
     classes: Vec<String>,
     dictionary: Mat<f64>,
     svm: Svm,
-    bias: Mat<f64>,
     /// `P D^T`, atoms x features.
     map: Mat<f64>,
     /// `V` with its bias: scores of samples without their codes.
@@ -100,9 +100,8 @@ impl Svgdl {
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(dictionary.as_ref(), self.lambda1, "SVGDL coder")?;
-        let bias = svm.bias_row();
         let folded = Svm { weights: mul(map.transpose(), svm.weights.as_ref()), bias: svm.bias.clone() };
-        Ok(SvgdlModel { classes, dictionary, svm, bias, map, folded })
+        Ok(SvgdlModel { classes, dictionary, svm, map, folded })
     }
 
     /// `a`, the strength of the pull.
@@ -229,12 +228,13 @@ impl Classifier for SvgdlModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![
-            ("dictionary", self.dictionary.as_ref()),
-            ("svm_weights", self.svm.weights.as_ref()),
-            ("svm_bias", self.bias.as_ref()),
-        ]
+    fn store(&self, parts: &mut Parts) {
+        parts.put("dictionary", &self.dictionary);
+        parts.put_svm(&self.svm);
+    }
+
+    fn atoms(&self) -> Option<Atoms<'_>> {
+        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {
@@ -262,7 +262,6 @@ mod tests {
     use crate::linalg::column_norms;
     use crate::observe::Trace;
     use crate::synth;
-    use std::collections::HashMap;
 
     fn accuracy(model: &SvgdlModel, data: &Dataset) -> f64 {
         let found = model.predict(data.x()).unwrap();
@@ -330,15 +329,11 @@ mod tests {
         assert!(column_norms(model.dictionary.as_ref()).iter().all(|&n| n <= 1.0 + 1e-12));
         let codes = model.codes_block(train.x()).unwrap();
         assert!((model.svm.scores(codes.as_ref()) - model.scores(train.x()).unwrap()).norm_max() < 1e-9);
-        let parts = || -> HashMap<String, Mat<f64>> {
-            model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect()
-        };
-        let classes = model.classes.clone();
-        let again = params.restore(Parts::new(classes.clone(), parts())).unwrap();
+        let again = params.restore(model.parts()).unwrap();
         assert!(again.scores(train.x()).unwrap() == model.scores(train.x()).unwrap());
-        let mut wrong = parts();
-        wrong.insert("svm_weights".into(), Mat::zeros(5, 3));
-        assert!(params.restore(Parts::new(classes, wrong)).is_err());
+        let mut wrong = model.parts();
+        wrong.put("svm_weights", Mat::<f64>::zeros(5, 3));
+        assert!(params.restore(wrong).is_err());
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn restoring_gives_the_same_bits_and_refuses_wrong_shapes() {
                 let rows = m.nrows() - edit(&name);
                 (name, m.subrows(0, rows).to_owned())
             });
-            Parts::new(Vec::new(), matrices.collect())
+            matrices.collect::<Parts>()
         };
         let back = Prep::restore(prep.spec().clone(), 6, &mut parts(|_| 0)).unwrap();
         assert_eq!(back.apply(x.as_ref()), fitted);

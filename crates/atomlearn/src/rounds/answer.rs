@@ -4,11 +4,10 @@
 //! do not depend on the number of threads.
 
 use super::chain::{Pulled, Violated};
-use super::moments::NamedParts;
 use super::newton::packed;
 use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
 use super::sparse::{SparseChain, SparseCodes};
-use super::stats::{Merger, PartialStats};
+use super::stats::{Merger, NamedSums, PartialStats};
 use super::strip::{self, Features, Strip};
 use crate::classifier::best_class;
 use crate::dataset::check_finite;
@@ -273,7 +272,7 @@ impl Partition<'_> {
 }
 
 /// `w x^T`, all together or for every class, `w w^T` and the sum of `w` by class.
-fn code_sums(x: MatRef<'_, f64>, pulled: &Pulled, targets: &[usize], n_classes: usize, x_by_class: bool) -> NamedParts {
+fn code_sums(x: MatRef<'_, f64>, pulled: &Pulled, targets: &[usize], n_classes: usize, x_by_class: bool) -> NamedSums {
     let w = pulled.w.as_ref();
     let mut by_class = Mat::zeros(n_classes, n_classes);
     for (column, &target) in w.col_iter().zip(targets) {

@@ -3,18 +3,18 @@
 //! The bytes are those of [`crate::archive`], with a digest, so that a message that was cut short or altered is refused.
 
 use crate::params::Values;
-use crate::{Error, Parts, Result, archive};
+use crate::{Blocks, Error, Parts, Result, archive};
 use faer::Mat;
+use faer::mat::AsMatRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// Header and matrices by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Message {
     header: Values,
-    matrices: BTreeMap<String, Mat<f64>>,
+    pub(crate) parts: Parts,
 }
 
 impl Message {
@@ -28,7 +28,7 @@ impl Message {
     /// Reads a message and checks that it is of this format.
     pub(crate) fn decode(bytes: &[u8], format: &str) -> Result<Self> {
         let archive::Content { header, matrices, .. } = archive::decode(bytes)?;
-        let message = Message { header, matrices: matrices.into_iter().collect() };
+        let message = Message { header, parts: matrices.of("message", Vec::new()) };
         let found: String = message.get("format")?;
         if found != format {
             return Err(Error::Data(format!("expected a message of format `{format}`, found `{found}`")));
@@ -38,8 +38,8 @@ impl Message {
 
     /// The bytes.
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
-        let matrices = self.matrices.iter().map(|(name, matrix)| (name.clone(), matrix.as_ref())).collect();
-        archive::encode(&archive::Stored { header: self.header.clone(), matrices, blobs: Vec::new() })
+        let (header, matrices) = (self.header.clone(), self.parts.clone());
+        archive::encode(&archive::Content { header, matrices, ..Default::default() })
     }
 
     /// Puts an entry into the header. Everything stored here is plain data, which always has a JSON form.
@@ -54,13 +54,13 @@ impl Message {
     }
 
     /// Puts a matrix in.
-    pub(crate) fn put(&mut self, name: impl Into<String>, matrix: Mat<f64>) {
-        self.matrices.insert(name.into(), matrix);
+    pub(crate) fn put(&mut self, name: impl Into<String>, matrix: impl AsMatRef<T = f64, Rows = usize, Cols = usize>) {
+        self.parts.put(name, matrix);
     }
 
     /// Puts a row of numbers in.
     pub(crate) fn put_row(&mut self, name: &str, values: &[f64]) {
-        self.put(name, Mat::from_fn(1, values.len(), |_, j| values[j]));
+        self.parts.put_row(name, values);
     }
 
     /// Takes a matrix out that must have this shape; `None` leaves a side open.
@@ -70,49 +70,22 @@ impl Message {
         rows: impl Into<Option<usize>>,
         cols: impl Into<Option<usize>>,
     ) -> Result<Mat<f64>> {
-        let matrix = self.take_if(name);
-        let matrix = matrix.ok_or_else(|| Error::Data(format!("the message has no matrix `{name}`")))?;
-        check_shape(name, &matrix, rows.into(), cols.into())?;
-        Ok(matrix)
+        self.parts.take_shaped(name, rows, cols)
     }
 
     /// Takes a matrix out, if it is there.
     pub(crate) fn take_if(&mut self, name: &str) -> Option<Mat<f64>> {
-        self.matrices.remove(name)
+        self.parts.take_if(name)
     }
 
     /// Takes a row of so many numbers out.
     pub(crate) fn take_row(&mut self, name: &str, cols: impl Into<Option<usize>>) -> Result<Vec<f64>> {
-        Ok(self.take(name, 1, cols)?.row(0).iter().copied().collect())
+        self.parts.take_row(name, cols)
     }
 
-    /// The matrices that are left.
-    pub(crate) fn into_matrices(self) -> BTreeMap<String, Mat<f64>> {
-        self.matrices
+    /// Takes the sizes of one block per class out, which must add up to `total`.
+    pub(crate) fn take_blocks(&mut self, name: &str, classes: &[String], total: usize) -> Result<Blocks> {
+        self.parts.classes = classes.to_vec();
+        self.parts.take_blocks(name, total)
     }
-
-    /// Lends all matrices out as the parts of a model; those that `work` leaves come back.
-    pub(crate) fn with_parts<T>(
-        &mut self,
-        classes: Vec<String>,
-        work: impl FnOnce(&mut Parts) -> Result<T>,
-    ) -> Result<T> {
-        let mut parts = Parts::new(classes, std::mem::take(&mut self.matrices).into_iter().collect());
-        let outcome = work(&mut parts);
-        self.matrices = parts.into_rest().into_iter().collect();
-        outcome
-    }
-}
-
-/// Refuses a matrix of another shape.
-pub(crate) fn check_shape(name: &str, matrix: &Mat<f64>, rows: Option<usize>, cols: Option<usize>) -> Result<()> {
-    if rows.is_none_or(|rows| rows == matrix.nrows()) && cols.is_none_or(|cols| cols == matrix.ncols()) {
-        return Ok(());
-    }
-    let side = |size: Option<usize>| size.map_or("any".to_string(), |size| size.to_string());
-    Err(Error::Shape {
-        what: format!("matrix `{name}` of a message"),
-        expected: format!("{} x {}", side(rows), side(cols)),
-        found: format!("{} x {}", matrix.nrows(), matrix.ncols()),
-    })
 }

@@ -15,8 +15,8 @@ mod strip;
 pub(crate) use answer::answer_in_turn;
 pub use answer::{Memo, Partition};
 pub(crate) use codes::{CodeSums, Coding, NextPull, restore_svm, store_svm};
-pub(crate) use message::{Message, check_shape};
-pub(crate) use moments::{Moments, NamedParts, about_the_mean, bordered, class_pca_mean};
+pub(crate) use message::Message;
+pub(crate) use moments::{Moments, about_the_mean, bordered, class_pca_mean};
 pub(crate) use newton::{Newton, unpacked};
 pub use request::Request;
 pub(crate) use request::{Ask, CheckAsk, SvmAsk, SvmSums, put_prep, take_prep};
@@ -24,8 +24,7 @@ pub(crate) use sparse::{SparseChain, SparseLink, SparseStep};
 pub use stats::{FAN_IN, Merger, PartialStats};
 
 use crate::params::Params;
-use crate::svm::Svm;
-use crate::{Error, Observer, Result};
+use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
 
 /// A method that learns from sums over partitions.
@@ -51,7 +50,7 @@ pub(crate) enum Start {
     /// It has questions of its own.
     Rounds(Box<dyn Rounds>),
     /// The parts of its model, which follow from the moments.
-    Done(NamedParts),
+    Done(Parts),
 }
 
 /// A method between two rounds.
@@ -71,13 +70,8 @@ pub(crate) trait Rounds: Send + Sync {
         stats: &mut PartialStats,
         moments: &Moments,
         watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>>;
+    ) -> Result<Option<Parts>>;
 
     /// For a checkpoint.
     fn store(&self, message: &mut Message);
-}
-
-/// The parts of a model that its SVM makes up.
-pub(crate) fn svm_parts(svm: &Svm) -> NamedParts {
-    vec![("svm_weights".into(), svm.weights.clone()), ("svm_bias".into(), svm.bias_row())]
 }

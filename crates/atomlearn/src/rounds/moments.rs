@@ -85,9 +85,6 @@ pub(crate) fn bordered(second: &Mat<f64>, by_class: &Mat<f64>, counts: &[f64]) -
     (whole, Mat::from_fn(r + 1, n_classes, |i, c| if i < r { by_class[(i, c)] } else { counts[c] }))
 }
 
-/// Parts of a model by name.
-pub(crate) type NamedParts = Vec<(String, Mat<f64>)>;
-
 /// [`crate::init::class_pca_mean_of`] from the scatter of every class about its mean. A class whose samples span too
 /// little gets fewer atoms, and the observer is told.
 pub(crate) fn class_pca_mean(

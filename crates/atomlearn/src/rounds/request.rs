@@ -200,13 +200,13 @@ impl Request {
 pub(crate) fn put_prep(message: &mut Message, prep: &Prep) {
     message.set("prep", prep.spec().to_string());
     message.set("n_features", prep.n_features());
-    prep.parts().into_iter().for_each(|(name, part)| message.put(name, part.to_owned()));
+    prep.store(&mut message.parts);
 }
 
 /// The counterpart of [`put_prep`].
 pub(crate) fn take_prep(message: &mut Message) -> Result<Prep> {
     let (spec, n_features): (String, usize) = (message.get("prep")?, message.get("n_features")?);
-    message.with_parts(Vec::new(), |parts| Prep::restore(spec.parse()?, n_features, parts))
+    Prep::restore(spec.parse()?, n_features, &mut message.parts)
 }
 
 /// Stores a chain, if there is one.

@@ -4,8 +4,8 @@
 //! remembers its codes (and, with ADMM, multipliers) goes on from there; one that has forgotten follows the chain from the start.
 
 use super::message::Message;
-use super::moments::NamedParts;
 use super::newton::packed;
+use super::stats::NamedSums;
 use crate::coding::threshold::soft;
 use crate::linalg::{add_lower_outer, gram, inner, mul, mul_add};
 use crate::{Error, Result};
@@ -173,7 +173,7 @@ fn gap(map: &Mat<f64>, z: &Mat<f64>, targets: &[usize], link: &SparseLink) -> Ma
 impl SparseCodes {
     /// `Z Z^T` (packed), `Z X^T`, the sum of `Z` by class, `Y Z^T` of both multipliers, and single numbers: `<goal, Y>` and
     /// `|Y|^2` of both, and `|Z|_1`.
-    pub(super) fn sums(&self, x: MatRef<'_, f64>, targets: &[usize], n_classes: usize) -> NamedParts {
+    pub(super) fn sums(&self, x: MatRef<'_, f64>, targets: &[usize], n_classes: usize) -> NamedSums {
         let z = self.z.as_ref();
         let mut second = Mat::zeros(z.nrows(), z.nrows());
         add_lower_outer(second.as_mut(), 1.0, z);

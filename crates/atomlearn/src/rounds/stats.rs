@@ -4,7 +4,8 @@
 //! added from first to last, then groups of those, until one is left. A stream ([`Merger`]) and a cluster (a task per
 //! group) give the same bits.
 
-use super::message::{Message, check_shape};
+use super::message::Message;
+use crate::parts::check_shape;
 use crate::{Error, Result};
 use faer::Mat;
 use std::collections::BTreeMap;
@@ -12,6 +13,9 @@ use std::collections::BTreeMap;
 const FORMAT: &str = "atomlearn.stats/1";
 /// How many neighbours are added together.
 pub const FAN_IN: usize = 16;
+
+/// Sums by name.
+pub(crate) type NamedSums = Vec<(String, Mat<f64>)>;
 
 /// What a run of neighbouring partitions answered to one request.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +50,7 @@ impl PartialStats {
     pub(crate) fn take(&mut self, name: &str, rows: usize, cols: usize) -> Result<Mat<f64>> {
         let sum = self.sums.remove(name);
         let sum = sum.ok_or_else(|| Error::Data(format!("the answer to round {} has no `{name}`", self.round)))?;
-        check_shape(name, &sum, Some(rows), Some(cols))?;
+        check_shape(&format!("sum `{name}`"), &sum, Some(rows), Some(cols))?;
         Ok(sum)
     }
 
@@ -75,7 +79,7 @@ impl PartialStats {
         self.samples = self.samples.saturating_add(next.samples);
         for (name, sum) in next.sums {
             if let Some(held) = self.sums.get(&name) {
-                check_shape(&name, &sum, Some(held.nrows()), Some(held.ncols()))?;
+                check_shape(&format!("sum `{name}`"), &sum, Some(held.nrows()), Some(held.ncols()))?;
             }
             self.add(name, sum);
         }
@@ -89,7 +93,7 @@ impl PartialStats {
         message.set("first", self.first);
         message.set("count", self.count);
         message.set("samples", self.samples);
-        self.sums.iter().for_each(|(name, sum)| message.put(name, sum.clone()));
+        self.sums.iter().for_each(|(name, sum)| message.put(name, sum));
         message.encode()
     }
 
@@ -101,7 +105,7 @@ impl PartialStats {
         if count == 0 {
             return Err(Error::Data("partial statistics of no partition".into()));
         }
-        Ok(PartialStats { round, first, count, samples, sums: message.into_matrices() })
+        Ok(PartialStats { round, first, count, samples, sums: message.parts.into_iter().collect() })
     }
 }
 

@@ -5,10 +5,9 @@
 
 use super::answer::BLOCK;
 use super::chain::Violated;
-use super::moments::NamedParts;
 use super::newton::packed;
 use super::request::SvmAsk;
-use super::stats::PartialStats;
+use super::stats::{NamedSums, PartialStats};
 use crate::linalg::{add_lower_outer, mul, mul_add};
 use crate::svm::sign;
 use faer::{Mat, MatRef};
@@ -31,7 +30,7 @@ pub(super) struct Strip<'a> {
     /// Lower triangles.
     hessians: Vec<Mat<f64>>,
     /// Other sums by name, block after block.
-    sums: NamedParts,
+    sums: NamedSums,
     /// What there is to remember of every block.
     violated: Vec<Violated>,
 }
@@ -49,7 +48,7 @@ impl<'a> Strip<'a> {
         }
     }
 
-    pub(super) fn add_sums(&mut self, sums: NamedParts) {
+    pub(super) fn add_sums(&mut self, sums: NamedSums) {
         self.sums.extend(sums);
     }
 

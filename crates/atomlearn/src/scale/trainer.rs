@@ -4,11 +4,10 @@ use crate::dataset::sorted_classes;
 use crate::linalg::{mul_add, scaled_columns};
 use crate::method::InPartitions;
 use crate::observe::Trace;
+use crate::parts::check_shape;
 use crate::prep::{Need, Prep, PrepSpec};
 use crate::registry::{self, METHODS, Method, Values};
-use crate::rounds::{
-    Ask, Moments, NamedParts, PartialStats, Request, Rounds, Start, about_the_mean, check_shape, unpacked,
-};
+use crate::rounds::{Ask, Moments, PartialStats, Request, Rounds, Start, about_the_mean, unpacked};
 use crate::{Error, Model, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
 use serde_json::json;
@@ -64,7 +63,7 @@ enum Stage {
     },
     /// The method's own.
     Rounds(Box<dyn Rounds>),
-    Done(NamedParts),
+    Done(Parts),
 }
 
 /// Where training stands, for people.
@@ -279,7 +278,7 @@ impl Trainer {
         }
         found.sort_by_key(|(label, _)| self.classes.iter().position(|class| class == label));
         for (_, sum) in &found {
-            check_shape("label", sum, Some(m + 1), Some(1))?;
+            check_shape("sum of a label", sum, Some(m + 1), Some(1))?;
         }
         self.moments.counts = found.iter().map(|(_, sum)| sum[(m, 0)]).collect();
         self.moments.sums = Mat::from_fn(m, found.len(), |i, c| found[c].1[(i, 0)]);
@@ -310,7 +309,7 @@ impl Trainer {
     /// The model, once [`Trainer::request`] has nothing more to ask.
     pub fn model(&self) -> Result<Option<Model>> {
         let Stage::Done(parts) = &self.stage else { return Ok(None) };
-        let parts = Parts::new(self.classes.clone(), parts.iter().cloned().collect());
+        let parts = parts.clone().of("model", self.classes.clone());
         let classifier = self.method.restore(&self.setup.params, parts)?;
         let mut model = Model::new(self.method, self.setup.params.clone(), self.prep.clone(), classifier)?;
         model.info.insert("partitions".into(), json!(self.setup.partitions));

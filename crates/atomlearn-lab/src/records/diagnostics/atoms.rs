@@ -7,61 +7,23 @@ use atomlearn::io::ImageShape;
 use atomlearn::linalg::select_columns;
 use atomlearn::prep::Prep;
 use atomlearn::registry::Values;
-use atomlearn::{Classifier, Dataset, Mat, MatRef};
-use serde::{Deserialize as _, Serialize};
+use atomlearn::{Blocks, Classifier, Dataset, Mat};
+use serde::Deserialize as _;
 
 /// Training samples that usage is counted over, at most.
 const SAMPLES: usize = 1000;
 
-fn part<'a>(model: &'a dyn Classifier, name: &str) -> Option<MatRef<'a, f64>> {
-    model.parts().into_iter().find(|(held, _)| *held == name).map(|(_, part)| part)
-}
-
-/// The atoms (columns) and what they are for; `None` for models without atoms.
-pub fn dictionary(model: &dyn Classifier) -> Option<(AtomKind, MatRef<'_, f64>)> {
-    match part(model, "dictionary") {
-        Some(dictionary) => Some((AtomKind::Dictionary, dictionary)),
-        None => Some((AtomKind::Analysis, part(model, "analysis")?)),
-    }
-}
-
 /// Class of every atom, for methods whose atoms belong to classes.
 pub fn classes_of_atoms(model: &dyn Classifier) -> Option<Vec<usize>> {
-    let counts = part(model, "atom_counts")?;
-    let repeat = |(c, &count): (usize, &f64)| std::iter::repeat_n(c, count as usize);
-    Some(counts.row(0).iter().enumerate().flat_map(repeat).collect())
-}
-
-/// How much an atom takes part in a sample.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AtomUse {
-    /// Its number.
-    pub atom: usize,
-    /// Its number in the code.
-    pub code: f64,
-    /// `|code| * |atom|` as a share of the sum over all atoms.
-    pub share: f64,
-}
-
-/// The atoms with the largest share in a prepared sample, largest first; nothing for models without atoms or codes.
-pub fn strongest_atoms(model: &dyn Classifier, prepared: MatRef<'_, f64>, most: usize) -> Vec<AtomUse> {
-    let Some((_, atoms)) = dictionary(model) else { return Vec::new() };
-    let codes = model.codes_block(prepared).filter(|codes| codes.nrows() == atoms.ncols());
-    let Some(codes) = codes else { return Vec::new() };
-    let strength: Vec<f64> = (0..atoms.ncols()).map(|k| codes[(k, 0)].abs() * atoms.col(k).norm_l2()).collect();
-    let total: f64 = strength.iter().sum();
-    let mut order: Vec<usize> = (0..strength.len()).filter(|&k| strength[k] > 0.0).collect();
-    order.sort_by(|&a, &b| strength[b].total_cmp(&strength[a]));
-    order.truncate(most);
-    order.into_iter().map(|atom| AtomUse { atom, code: codes[(atom, 0)], share: strength[atom] / total }).collect()
+    model.atoms()?.classes.map(Blocks::labels)
 }
 
 /// The most used atoms of the first classes; `None` for models without atoms.
 ///
 /// `train` is preprocessed already, by `prep`; `shape` is that of the raw samples.
 pub fn atoms(model: &dyn Classifier, train: &Dataset, prep: &Prep, shape: Option<ImageShape>) -> Option<Atoms> {
-    let (kind, dictionary) = dictionary(model)?;
-    let n_atoms = dictionary.ncols();
+    let atomlearn::classifier::Atoms { kind, columns, classes } = model.atoms()?;
+    let n_atoms = columns.ncols();
     let weight = class_weights(model, train).filter(|weight| weight.nrows() == n_atoms)?;
     let sums: Vec<f64> = (0..n_atoms).map(|k| weight.row(k).iter().sum()).collect();
     let all: f64 = sums.iter().sum();
@@ -69,7 +31,7 @@ pub fn atoms(model: &dyn Classifier, train: &Dataset, prep: &Prep, shape: Option
         return None;
     }
     let usage: Vec<f64> = sums.iter().map(|sum| sum / all).collect();
-    let given = classes_of_atoms(model).filter(|classes| classes.len() == n_atoms);
+    let given = classes.map(Blocks::labels);
     let most =
         |k: usize| (0..weight.ncols()).fold(0, |best, c| if weight[(k, c)] > weight[(k, best)] { c } else { best });
     let classes = given.clone().unwrap_or_else(|| (0..n_atoms).map(most).collect());
@@ -85,7 +47,7 @@ pub fn atoms(model: &dyn Classifier, train: &Dataset, prep: &Prep, shape: Option
         groups.push((class, total, dead, own.len()));
         shown.extend(own);
     }
-    let selected = select_columns(dictionary, &shown);
+    let selected = select_columns(columns, &shown);
     let raw = prep.back(selected.as_ref());
     let shape = shape.filter(|shape| raw.as_ref().is_some_and(|raw| raw.nrows() == shape.rows * shape.cols));
     let patterns = raw.as_ref().unwrap_or(&selected);
@@ -128,12 +90,12 @@ fn class_weights(model: &dyn Classifier, train: &Dataset) -> Option<Mat<f64>> {
 pub fn atom_graph(model: &dyn Classifier, params: &Values) -> Option<Graph> {
     let knn = params.get("knn")?.as_u64()? as usize;
     let affinity = params.get("affinity").and_then(|value| Affinity::deserialize(value).ok()).unwrap_or_default();
-    let dictionary = part(model, "dictionary")?;
-    let classes = classes_of_atoms(model).filter(|classes| classes.len() == dictionary.ncols())?;
+    let atoms = model.atoms().filter(|atoms| atoms.kind == AtomKind::Dictionary)?;
+    let classes = atoms.classes?.labels();
     if classes.len() > GRAPH_SIZE || classes.len().saturating_mul(knn) > GRAPH_SIZE {
         return None;
     }
     let round = |weight: f64| (1e4 * weight).round() / 1e4;
-    let edges = AtomGraph::new(dictionary, knn, affinity).edges;
+    let edges = AtomGraph::new(atoms.columns, knn, affinity).edges;
     Some(Graph { classes, edges: edges.into_iter().map(|(i, j, weight)| (i, j, round(weight))).collect() })
 }

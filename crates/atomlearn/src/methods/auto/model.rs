@@ -16,7 +16,7 @@ pub struct AutoModel {
     pub(super) n_features: usize,
     pub(super) chosen: Vec<Choice>,
     stages: Vec<Stage>,
-    pub(super) parts: Vec<(&'static str, Mat<f64>)>,
+    pub(super) parts: Parts,
     report: AutoReport,
     /// What the report was made from.
     left_out: report::LeftOut,
@@ -26,7 +26,7 @@ impl AutoModel {
     pub(super) fn new(classes: Vec<String>, learned: Learned) -> Result<Self> {
         let parts = learned.to_parts();
         let stages = stages(&learned)?;
-        let n_features = (parts[0].1.nrows() - 2) / 2;
+        let n_features = learned.n_features();
         let Learned { chosen, log_probabilities, judged, facts, .. } = learned;
         let left_out = report::LeftOut::new(log_probabilities, &judged);
         let report = AutoReport::new(&classes, &chosen, &left_out, facts.warnings());
@@ -102,8 +102,8 @@ impl Classifier for AutoModel {
         &self.classes
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        self.parts.iter().map(|(name, part)| (*name, part.as_ref())).collect()
+    fn store(&self, parts: &mut Parts) {
+        self.parts.iter().for_each(|(name, part)| parts.put(name, part));
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -3,8 +3,8 @@
 use super::candidates::Choice;
 use super::views::{View, ViewKind};
 use super::{DUAL_LIMIT, Facts};
+use crate::linalg::concat_columns;
 use crate::loo::{Moments, Reading};
-use crate::parts::sizes_row;
 use crate::{Blocks, Error, Parts, Result};
 use faer::Mat;
 use std::sync::Arc;
@@ -39,17 +39,8 @@ pub(super) struct PrimalKernel {
     pub moments: Arc<Moments>,
 }
 
-/// Names of the parts of each kernel; two views have four kernels each.
-const KERNEL_PARTS: [[&str; 3]; 8] = [
-    ["landmarks_0", "sums_0", "scatter_0"],
-    ["landmarks_1", "sums_1", "scatter_1"],
-    ["landmarks_2", "sums_2", "scatter_2"],
-    ["landmarks_3", "sums_3", "scatter_3"],
-    ["landmarks_4", "sums_4", "scatter_4"],
-    ["landmarks_5", "sums_5", "scatter_5"],
-    ["landmarks_6", "sums_6", "scatter_6"],
-    ["landmarks_7", "sums_7", "scatter_7"],
-];
+/// Two views have four kernels each.
+const MOST_KERNELS: usize = 8;
 /// Rows of the part `chosen`: reading, view, gamma, kappa, scale, weight.
 const CHOICE_ROWS: usize = 6;
 /// Most features of a map in the primal form, and of samples that are used as they are.
@@ -57,7 +48,7 @@ pub(super) const MOST_FEATURES: usize = 2000;
 
 impl Learned {
     /// Everything as named matrices.
-    pub fn to_parts(&self) -> Vec<(&'static str, Mat<f64>)> {
+    pub fn to_parts(&self) -> Parts {
         let columns: Vec<Vec<f64>> = self.views.iter().map(View::to_column).collect();
         let choice = |row: usize, choice: &Choice| match row {
             0 => Reading::ALL.iter().position(|&reading| reading == choice.reading).unwrap_or(0) as f64,
@@ -68,39 +59,44 @@ impl Learned {
             _ => choice.weight,
         };
         let facts = [self.facts.twins as f64, self.facts.single as f64, f64::from(u8::from(self.is_primal()))];
-        let mut parts = vec![
-            ("views", Mat::from_fn(columns[0].len(), columns.len(), |i, v| columns[v][i])),
-            ("chosen", Mat::from_fn(CHOICE_ROWS, self.chosen.len(), |row, e| choice(row, &self.chosen[e]))),
-            ("loo_log_probabilities", self.log_probabilities.clone()),
-            ("loo_samples", self.judged.clone()),
-            ("facts", Mat::from_fn(1, facts.len(), |_, i| facts[i])),
-        ];
+        let mut parts = Parts::default();
+        parts.put("views", Mat::from_fn(columns[0].len(), columns.len(), |i, v| columns[v][i]));
+        parts.put("chosen", Mat::from_fn(CHOICE_ROWS, self.chosen.len(), |row, e| choice(row, &self.chosen[e])));
+        parts.put("loo_log_probabilities", &self.log_probabilities);
+        parts.put("loo_samples", &self.judged);
+        parts.put_row("facts", &facts);
         match &self.form {
             Form::Dual { samples, blocks } => {
-                parts.push(("samples", samples.clone()));
-                parts.push(("sample_counts", sizes_row(blocks)));
+                parts.put("samples", samples);
+                parts.put_blocks("sample_counts", blocks);
             }
             Form::Primal { kernels } => {
                 let counts = &kernels[0].moments.counts;
-                parts.push(("sample_counts", Mat::from_fn(1, counts.len(), |_, c| counts[c])));
+                parts.put_row("sample_counts", counts);
                 let row = |i: usize, kernel: &PrimalKernel| match i {
                     0 => kernel.view.number(),
                     1 => kernel.gamma,
                     _ => f64::from(u8::from(kernel.moments.class_scatters.is_some())),
                 };
-                parts.push(("kernels", Mat::from_fn(3, kernels.len(), |i, k| row(i, &kernels[k]))));
-                for (kernel, [landmarks, sums, scatter]) in kernels.iter().zip(KERNEL_PARTS) {
-                    parts.extend(kernel.landmarks.as_ref().map(|matrix| (landmarks, matrix.clone())));
-                    parts.push((sums, kernel.moments.sums.clone()));
-                    let scatters = kernel.moments.class_scatters.as_ref();
-                    parts.push((
-                        scatter,
-                        scatters.map_or(kernel.moments.scatter.clone(), |s| crate::linalg::concat_columns(s)),
-                    ));
+                parts.put("kernels", Mat::from_fn(3, kernels.len(), |i, k| row(i, &kernels[k])));
+                for (k, kernel) in kernels.iter().enumerate() {
+                    if let Some(landmarks) = &kernel.landmarks {
+                        parts.put(format!("landmarks_{k}"), landmarks);
+                    }
+                    parts.put(format!("sums_{k}"), &kernel.moments.sums);
+                    match &kernel.moments.class_scatters {
+                        Some(scatters) => parts.put(format!("scatter_{k}"), concat_columns(scatters)),
+                        None => parts.put(format!("scatter_{k}"), &kernel.moments.scatter),
+                    }
                 }
             }
         }
         parts
+    }
+
+    /// Features of a sample.
+    pub fn n_features(&self) -> usize {
+        (self.views[0].to_column().len() - 2) / 2
     }
 
     fn is_primal(&self) -> bool {
@@ -165,23 +161,24 @@ fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Resul
     let counts = parts.take_shaped("sample_counts", 1, n_classes)?;
     let counts: Vec<f64> = counts.row(0).iter().copied().collect();
     let about = parts.take_shaped("kernels", 3, None)?;
-    if about.ncols() == 0 || about.ncols() > KERNEL_PARTS.len() || counts.iter().any(|&count| count < 1.0) {
+    if about.ncols() == 0 || about.ncols() > MOST_KERNELS || counts.iter().any(|&count| count < 1.0) {
         return Err(wrong("kernels"));
     }
     let mut kernels = Vec::with_capacity(about.ncols());
-    for (k, [landmarks, sums, scatter]) in KERNEL_PARTS.into_iter().enumerate().take(about.ncols()) {
+    for k in 0..about.ncols() {
         let (Some(view), gamma, by_class) = (ViewKind::from_number(about[(0, k)]), about[(1, k)], about[(2, k)] != 0.0)
         else {
             return Err(wrong("kernels"));
         };
-        let landmarks = if gamma > 0.0 { Some(parts.take_shaped(landmarks, n_features, None)?) } else { None };
-        let sums = parts.take_shaped(sums, None, n_classes)?;
+        let landmarks =
+            if gamma > 0.0 { Some(parts.take_shaped(&format!("landmarks_{k}"), n_features, None)?) } else { None };
+        let sums = parts.take_shaped(&format!("sums_{k}"), None, n_classes)?;
         let d = sums.nrows();
         let most = landmarks.as_ref().map_or(n_features, Mat::ncols);
         if d == 0 || d > most || most > MOST_FEATURES {
             return Err(wrong("sums"));
         }
-        let stored = parts.take_shaped(scatter, d, if by_class { d * n_classes } else { d })?;
+        let stored = parts.take_shaped(&format!("scatter_{k}"), d, if by_class { d * n_classes } else { d })?;
         let class_scatters: Option<Vec<Mat<f64>>> =
             by_class.then(|| (0..n_classes).map(|c| stored.subcols(c * d, d).to_owned()).collect());
         let total = |scatters: &Vec<Mat<f64>>| {

@@ -5,7 +5,6 @@ use crate::registry::{self, Values};
 use crate::{Classifier, Model, synth};
 use faer::MatRef;
 use serde_json::json;
-use std::collections::HashMap;
 
 /// Every second sample of each class, and the others.
 fn halves(data: &Dataset) -> [Dataset; 2] {
@@ -28,8 +27,7 @@ fn accuracy(model: &AutoModel, data: &Dataset) -> f64 {
 }
 
 fn restored(model: &AutoModel) -> Result<AutoModel> {
-    let parts = model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned()));
-    Auto::default().restore(Parts::new(model.classes().to_vec(), parts.collect::<HashMap<_, _>>()))
+    Auto::default().restore(model.parts())
 }
 
 #[test]
@@ -140,8 +138,11 @@ fn the_form_for_many_samples_is_as_good_and_survives_its_parts() {
     assert_eq!(back.report(), many.report());
     type Edit<'a> = &'a dyn Fn(&str, MatRef<'_, f64>) -> Option<Mat<f64>>;
     let damaged = |edit: Edit<'_>| {
-        let parts = many.parts().into_iter().filter_map(|(name, part)| Some((name.to_string(), edit(name, part)?)));
-        Auto::default().restore(Parts::new(many.classes().to_vec(), parts.collect()))
+        let mut parts = Parts::new(many.classes().to_vec());
+        for (name, part) in many.parts() {
+            edit(&name, part.as_ref()).into_iter().for_each(|edited| parts.put(&name, edited));
+        }
+        Auto::default().restore(parts)
     };
     for (gone, _) in many.parts() {
         assert!(damaged(&|name, part| (name != gone).then(|| part.to_owned())).is_err(), "without {gone}");

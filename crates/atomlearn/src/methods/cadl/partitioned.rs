@@ -7,13 +7,12 @@
 use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
 use crate::linalg::{Spd, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
-use crate::parts::sizes_row;
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, NamedParts, Newton, PartialStats, Partitioned, Rounds, Start, SvmSums,
-    restore_svm, store_svm, svm_parts,
+    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, Rounds, Start, SvmSums, restore_svm,
+    store_svm,
 };
 use crate::svm::Svm;
-use crate::{Blocks, Error, Observer, Result, Step};
+use crate::{Blocks, Error, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
 
@@ -182,12 +181,7 @@ impl CadlRounds {
         [fit.max(0.0), (all - own.sum::<f64>()).max(0.0)]
     }
 
-    fn end_iteration(
-        &mut self,
-        losses: f64,
-        moments: &Moments,
-        watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    fn end_iteration(&mut self, losses: f64, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<Parts>> {
         let [fit, silence, ridge, change] = self.progress;
         let terms = self.params.named_terms(fit, silence, ridge, self.svm.weights.squared_norm_l2(), losses);
         let objective: f64 = terms.iter().map(|term| term.1).sum();
@@ -220,10 +214,11 @@ impl CadlRounds {
         Ok(None)
     }
 
-    fn parts(&self) -> NamedParts {
-        let mut parts = svm_parts(&self.svm);
-        parts.push(("analysis".into(), self.analysis.clone()));
-        parts.push(("atom_counts".into(), sizes_row(&self.atoms)));
+    fn parts(&self) -> Parts {
+        let mut parts = Parts::default();
+        parts.put("analysis", &self.analysis);
+        parts.put_blocks("atom_counts", &self.atoms);
+        parts.put_svm(&self.svm);
         parts
     }
 
@@ -232,7 +227,7 @@ impl CadlRounds {
         let (m, n_classes) = (moments.n_features(), classes.len());
         let analysis = message.take("analysis", m, None)?;
         let n_atoms = analysis.ncols();
-        let atoms = message.with_parts(classes.to_vec(), |parts| parts.take_blocks("atoms", n_atoms))?;
+        let atoms = message.take_blocks("atoms", classes, n_atoms)?;
         let outer = |c: usize| message.take(&format!("outer.{c}"), m, m);
         let outers = (0..n_classes).map(outer).collect::<Result<_>>()?;
         let svm = restore_svm(message, n_atoms, n_classes)?;
@@ -286,7 +281,7 @@ impl Rounds for CadlRounds {
         stats: &mut PartialStats,
         moments: &Moments,
         watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    ) -> Result<Option<Parts>> {
         if self.phase == Phase::Codes {
             let sums = CodeSums::with_pull(stats, self.sums(), moments)?;
             self.dictionary_step(&sums, moments);
@@ -304,7 +299,7 @@ impl Rounds for CadlRounds {
         message.set("phase", self.phase);
         message.set("iter", self.iter);
         message.set("drawn", &self.drawn);
-        message.put("atoms", sizes_row(&self.atoms));
+        message.parts.put_blocks("atoms", &self.atoms);
         message.put("analysis", self.analysis.clone());
         let outers = self.fixed.outers.iter().enumerate();
         outers.for_each(|(c, outer)| message.put(format!("outer.{c}"), outer.clone()));

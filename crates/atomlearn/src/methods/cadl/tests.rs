@@ -3,7 +3,6 @@ use crate::linalg::{Spd, column_norms, outer_gram, select_columns};
 use crate::observe::Trace;
 use crate::synth;
 use faer::Scale;
-use std::collections::HashMap;
 
 fn start(train: &Dataset, per_class: usize) -> (Blocks, Mat<f64>) {
     let mut draws = ClassDraws::new(7, train.n_classes(), train.n_features(), None);
@@ -187,12 +186,9 @@ fn poor_classes_zero_samples_and_a_stored_model() {
     assert!(trace.warnings.iter().any(|w| w.contains("drawn anew")), "class c has but a zero sample");
     let scores = model.scores(train.x()).unwrap();
     assert!(scores.is_all_finite());
-    let parts = || -> HashMap<String, Mat<f64>> {
-        model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect()
-    };
-    let again = cadl.restore(Parts::new(model.classes().to_vec(), parts())).unwrap();
+    let again = cadl.restore(model.parts()).unwrap();
     assert!(again.scores(train.x()).unwrap() == scores);
-    let mut bad = parts();
-    bad.insert("svm_bias".into(), Mat::zeros(1, 2));
-    assert!(cadl.restore(Parts::new(model.classes().to_vec(), bad)).is_err());
+    let mut bad = model.parts();
+    bad.put("svm_bias", Mat::<f64>::zeros(1, 2));
+    assert!(cadl.restore(bad).is_err());
 }

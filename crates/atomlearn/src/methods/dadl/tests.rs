@@ -1,7 +1,6 @@
 use super::*;
 use crate::observe::Trace;
 use crate::synth;
-use std::collections::HashMap;
 
 /// `J` by its definition, with the loss and not its weights.
 fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbours, state: &Iterate) -> f64 {
@@ -100,9 +99,7 @@ fn learns_restores_and_copes_with_little_data() {
             assert_eq!(trace.warnings.len(), usize::from(train.n_samples() <= 7));
             let right = model.predict(train.x()).unwrap().iter().zip(train.targets()).filter(|(p, y)| *p == y).count();
             assert!(right * 100 >= 95 * train.n_samples());
-            let parts: HashMap<String, Mat<f64>> =
-                model.parts().into_iter().map(|(name, part)| (name.to_string(), part.to_owned())).collect();
-            let again = dadl.restore(Parts::new(model.classes().to_vec(), parts)).unwrap();
+            let again = dadl.restore(model.parts()).unwrap();
             assert!(again.scores(train.x()).unwrap() == model.scores(train.x()).unwrap());
         }
     }

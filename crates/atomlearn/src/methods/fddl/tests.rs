@@ -3,7 +3,6 @@ use super::*;
 use crate::linalg::{column_norms, select_columns, sym_eig};
 use crate::observe::Trace;
 use crate::synth;
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// A problem with unequal classes and sub-dictionaries: samples, dictionary, codes, atoms.
@@ -175,8 +174,7 @@ fn dead_atoms_leave_but_no_class_loses_its_last() {
 }
 
 fn rebuilt(params: &Fddl, model: &FddlModel) -> FddlModel {
-    let parts: HashMap<_, _> = model.parts().into_iter().map(|(n, p)| (n.to_string(), p.to_owned())).collect();
-    params.restore(Parts::new(model.classes().to_vec(), parts)).unwrap()
+    params.restore(model.parts()).unwrap()
 }
 
 #[test]

@@ -13,14 +13,13 @@ use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
 use crate::linalg::{gram, mul, qr, relative_change};
 use crate::params::AtomCount;
-use crate::parts::sizes_row;
 use crate::rounds::{
-    Ask, CheckAsk, CodeSums, Coding, Message, Moments, NamedParts, Newton, NextPull, PartialStats, Partitioned, Rounds,
-    Start, SvmSums, class_pca_mean, restore_svm, store_svm, svm_parts,
+    Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, Rounds, Start,
+    SvmSums, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::update::subspace::{Subspace, least_squares_from_sums};
-use crate::{Blocks, Error, Observer, Result, Step, init};
+use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -193,12 +192,7 @@ impl LcdlRounds {
         Ok(same)
     }
 
-    fn end_iteration(
-        &mut self,
-        losses: f64,
-        moments: &Moments,
-        watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    fn end_iteration(&mut self, losses: f64, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<Parts>> {
         let [residual, graph, change] = self.progress;
         let support = 2.0 * self.params.lambda2 * (self.svm.weights.squared_norm_l2() + self.params.theta * losses);
         let terms = [("reconstruction", residual), ("graph", graph), ("support vector", support)];
@@ -243,10 +237,11 @@ impl LcdlRounds {
     }
 
     /// The parts of the model.
-    fn parts(&self) -> NamedParts {
-        let mut parts = svm_parts(&self.svm);
-        parts.push(("dictionary".into(), self.d.clone()));
-        parts.push(("atom_counts".into(), sizes_row(&self.blocks)));
+    fn parts(&self) -> Parts {
+        let mut parts = Parts::default();
+        parts.put("dictionary", &self.d);
+        parts.put_blocks("atom_counts", &self.blocks);
+        parts.put_svm(&self.svm);
         parts
     }
 
@@ -260,7 +255,7 @@ impl LcdlRounds {
         let (m, n_classes) = (moments.n_features(), classes.len());
         let d = message.take("dictionary", m, None)?;
         let n_atoms = d.ncols();
-        let blocks = message.with_parts(classes.to_vec(), |parts| parts.take_blocks("blocks", n_atoms))?;
+        let blocks = message.take_blocks("blocks", classes, n_atoms)?;
         let e_t = message.take("space.e_t", None, m)?;
         let space = Subspace { q: message.take("space.q", n_atoms, e_t.nrows())?, e_t };
         let svm = restore_svm(message, n_atoms, n_classes)?;
@@ -311,7 +306,7 @@ impl Rounds for LcdlRounds {
         stats: &mut PartialStats,
         moments: &Moments,
         watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    ) -> Result<Option<Parts>> {
         let solved = match self.phase {
             Phase::Codes => {
                 let sums = CodeSums::with_pull(stats, SvmSums::Codes, moments)?;
@@ -342,7 +337,7 @@ impl Rounds for LcdlRounds {
         message.set("phase", self.phase);
         message.set("iter", self.iter);
         message.set("ridge", self.ridge);
-        message.put("blocks", sizes_row(&self.blocks));
+        message.parts.put_blocks("blocks", &self.blocks);
         message.put("dictionary", self.d.clone());
         message.put("space.e_t", self.space.e_t.clone());
         message.put("space.q", self.space.q.clone());

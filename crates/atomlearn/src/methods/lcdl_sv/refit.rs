@@ -41,7 +41,6 @@ impl LcdlSv {
         model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
         if refit {
             model.svm = self.fit_to_test_codes(model.coder.map(), train, near, watch)?;
-            model.bias = model.svm.bias_row();
             model.folded = mul(model.svm.weights.transpose(), model.coder.map());
         }
         Ok(model)

@@ -54,7 +54,7 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
     impl Observer for Take {
         fn step(&mut self, step: &Step<'_>) -> std::ops::ControlFlow<()> {
             let model = step.model.expect("LCDL-SV offers its model")().unwrap();
-            self.0.push(model.parts()[0].1.to_owned());
+            self.0.push(model.atoms().unwrap().columns.to_owned());
             if step.iter == 2 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
         }
     }

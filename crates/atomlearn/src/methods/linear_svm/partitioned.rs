@@ -2,10 +2,9 @@
 
 use super::{LinearSvm, THETA};
 use crate::rounds::{
-    Ask, Message, Moments, NamedParts, Newton, PartialStats, Partitioned, Rounds, Start, SvmAsk, SvmSums, bordered,
-    svm_parts,
+    Ask, Message, Moments, Newton, PartialStats, Partitioned, Rounds, Start, SvmAsk, SvmSums, bordered,
 };
-use crate::{Error, Observer, Result};
+use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
 
 /// A linear SVM on the samples as seen from their mean: the free bias takes the difference, and digits do not suffer from it.
@@ -49,15 +48,15 @@ impl Rounds for LinearSvmRounds {
         Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: SvmSums::None }))
     }
 
-    fn absorb(
-        &mut self,
-        stats: &mut PartialStats,
-        moments: &Moments,
-        _: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    fn absorb(&mut self, stats: &mut PartialStats, moments: &Moments, _: &mut dyn Observer) -> Result<Option<Parts>> {
         self.0.absorb(stats, None)?;
         let zero: Vec<f64> = moments.mean().col(0).iter().map(|m| -m).collect();
-        Ok(self.0.pending().is_empty().then(|| svm_parts(&self.0.solution().0.seen_from(&zero))))
+        if !self.0.pending().is_empty() {
+            return Ok(None);
+        }
+        let mut parts = Parts::default();
+        parts.put_svm(&self.0.solution().0.seen_from(&zero));
+        Ok(Some(parts))
     }
 
     fn store(&self, message: &mut Message) {

@@ -8,10 +8,9 @@ use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
 use crate::linalg::{Spd, inner, mul, normalize_columns, top_eigenvalue};
 use crate::rounds::{
-    Ask, Message, Moments, NamedParts, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep, Start,
-    unpacked,
+    Ask, Message, Moments, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep, Start, unpacked,
 };
-use crate::{Error, Observer, Result, Step};
+use crate::{Error, Observer, Parts, Result, Step};
 use faer::{Mat, Scale};
 
 /// Training between two rounds.
@@ -196,14 +195,13 @@ impl SadlRounds {
         self.begin_iteration(&sums)
     }
 
-    fn parts(&self) -> NamedParts {
+    fn parts(&self) -> Parts {
         let State { omega, q, w, .. } = &self.state;
-        let part = |name: &str, part: Mat<f64>| (name.to_string(), part);
-        vec![
-            part("analysis", omega.transpose().to_owned()),
-            part("structure", q.clone()),
-            part("classifier", w.clone()),
-        ]
+        let mut parts = Parts::default();
+        parts.put("analysis", omega.transpose());
+        parts.put("structure", q);
+        parts.put("classifier", w);
+        parts
     }
 
     /// The counterpart of [`Rounds::store`].
@@ -257,7 +255,7 @@ impl Rounds for SadlRounds {
         stats: &mut PartialStats,
         moments: &Moments,
         watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    ) -> Result<Option<Parts>> {
         let sums = Sums::take(stats, &self.chain, moments)?;
         let admm = self.params.solver == Solver::LinearizedAdmm;
         let misfit = admm.then(|| self.admm_step(&sums, moments.n_samples()));

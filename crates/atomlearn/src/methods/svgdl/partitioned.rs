@@ -4,12 +4,12 @@
 use super::{Svgdl, USUAL_ATOMS};
 use crate::linalg::{Spd, gram, relative_change};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, NamedParts, PartialStats, Partitioned, Rounds, Start, SvmSums,
-    class_pca_mean, restore_svm, store_svm, svm_parts,
+    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, Rounds, Start, SvmSums, class_pca_mean,
+    restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
-use crate::{Error, Observer, Result, Step};
+use crate::{Error, Observer, Parts, Result, Step};
 use faer::Mat;
 
 /// Training between two rounds.
@@ -116,7 +116,7 @@ impl Rounds for SvgdlRounds {
         stats: &mut PartialStats,
         moments: &Moments,
         watch: &mut dyn Observer,
-    ) -> Result<Option<NamedParts>> {
+    ) -> Result<Option<Parts>> {
         if std::mem::take(&mut self.wants_sums) {
             let sums = CodeSums::with_pull(stats, SvmSums::Codes, moments)?;
             self.dictionary_step(&sums, moments, watch)?;
@@ -137,8 +137,9 @@ impl Rounds for SvgdlRounds {
             ..Step::start(self.params.max_iter)
         });
         if self.iter == self.params.max_iter || change <= self.params.tol {
-            let mut parts = svm_parts(&self.svm);
-            parts.push(("dictionary".into(), self.d.clone()));
+            let mut parts = Parts::default();
+            parts.put("dictionary", &self.d);
+            parts.put_svm(&self.svm);
             return Ok(Some(parts));
         }
         self.begin_iteration(moments, watch)?;

@@ -38,7 +38,7 @@ impl Trainer {
             }
             Stage::Done(parts) => {
                 message.set("parts", parts.iter().map(|(name, _)| name).collect::<Vec<_>>());
-                parts.iter().for_each(|(name, part)| message.put(format!("part.{name}"), part.clone()));
+                parts.iter().for_each(|(name, part)| message.put(format!("part.{name}"), part));
                 "done"
             }
         };
