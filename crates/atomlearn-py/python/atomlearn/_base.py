@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _atomlearn, _calibration, _labels, _tables, _threads
-from ._explain import Explanation, atoms_of, explain
+from ._explain import Explanation, explain
 from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
 
 # Names that Python or scikit-learn want otherwise than the papers.

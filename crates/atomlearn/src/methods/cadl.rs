@@ -152,7 +152,7 @@ impl Cadl {
                 Some(reduced) => reduced.lift_columns(state.analysis.as_ref()),
                 None => state.analysis.clone(),
             };
-            Ok(CadlModel::new(train.classes().to_vec(), analysis, &atoms, svm))
+            Ok(CadlModel::new(train.classes().to_vec(), analysis, atoms.clone(), svm))
         };
 
         let left = iterations_left(from.as_ref(), self.max_iter)?;

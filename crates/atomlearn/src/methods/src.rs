@@ -14,6 +14,7 @@
 //! Reference: Wright et al., PAMI 2009. Deviations: the penalised form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
+use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoLimits, LassoTask, lasso_with_identity};
 use crate::coding::lasso_coder::LassoCoder;
 use crate::linalg::mul;
@@ -165,7 +166,7 @@ impl Classifier for SrcModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classifier::{AtomKind, Atoms, best_class};
+    use crate::classifier::best_class;
     use crate::synth;
 
     fn variants() -> [Src; 4] {

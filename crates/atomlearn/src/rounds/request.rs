@@ -3,6 +3,7 @@
 use super::message::Message;
 use super::sparse::SparseChain;
 use crate::coding::margin::ActiveSet;
+use crate::parts::check_shape;
 use crate::prep::Prep;
 use crate::{Error, Result};
 use faer::Mat;
@@ -174,7 +175,7 @@ impl Request {
                 let stacked = m + if chain.is_some() { n_classes } else { 0 };
                 let lift = message.take_if("lift");
                 if let Some(lift) = &lift {
-                    super::message::check_shape("lift", lift, None, Some(stacked))?;
+                    check_shape("lift of a message", lift, None, Some(stacked))?;
                 }
                 let pending: Vec<usize> = message.get("pending")?;
                 if pending.iter().any(|&c| c >= n_classes) {

@@ -2,7 +2,7 @@
 
 use super::model::AutoModel;
 use super::views::View;
-use crate::linalg::mul;
+use crate::linalg::{column, mul};
 use crate::{Error, MatRef, Result};
 use serde::Serialize;
 
@@ -23,15 +23,15 @@ impl AutoModel {
     pub fn nearest(&self, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Vec<NearSample>>> {
         crate::classifier::check_features(self.n_features, x)?;
         crate::dataset::check_finite(x)?;
-        let part = |name: &str| self.parts.iter().find(|(held, _)| *held == name).map(|(_, part)| part);
         let heaviest = self.chosen.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
-        let (Some(samples), Some(views), Some(choice)) = (part("samples"), part("views"), heaviest) else {
+        let (Some(samples), Some(views), Some(choice)) = (self.parts.get("samples"), self.parts.get("views"), heaviest)
+        else {
             return Ok(vec![Vec::new(); x.ncols()]);
         };
-        let views = (0..views.ncols()).map(|v| View::from_column(views.col_as_slice(v))).collect::<Result<Vec<_>>>()?;
+        let views = (0..views.ncols()).map(|v| View::from_column(column(views, v))).collect::<Result<Vec<_>>>()?;
         let view = views.iter().find(|view| view.kind == choice.view);
         let view = view.ok_or_else(|| Error::Data("the model chose a view that it does not hold".into()))?;
-        let (samples, x) = (view.apply(samples.as_ref()), view.apply(x));
+        let (samples, x) = (view.apply(samples), view.apply(x));
         let norms: Vec<f64> = samples.col_iter().map(|sample| sample.squared_norm_l2()).collect();
         let products = mul(samples.transpose(), x.as_ref());
         let of_sample = |j: usize| {
