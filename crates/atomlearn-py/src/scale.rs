@@ -116,7 +116,7 @@ fn setup(key: &str, params: &str, prep: &str, partitions: usize, n_features: usi
 /// Keys of the methods that can be trained in partitions.
 #[pyfunction]
 pub fn scale_methods() -> Vec<&'static str> {
-    METHODS.iter().filter(|method| method.in_partitions()).map(|method| method.key).collect()
+    METHODS.iter().filter(|method| method.learns_in_partitions()).map(|method| method.key).collect()
 }
 
 /// The answer of the partition whose samples are the rows of `x`.

@@ -83,11 +83,8 @@ impl Subject {
     }
 
     /// Whether samples of several requests may be scored together without changing a bit.
-    ///
-    /// Closed forms are products, which treat columns alike. Searches (sparse codes, for one) may share work among the
-    /// samples of a block, so that rounding depends on the company.
     pub fn joins(&self) -> bool {
-        self.model.method().closed_form
+        self.model.method().independent_samples
     }
 
     /// The name of a class.

@@ -70,7 +70,7 @@ fn company_changes_no_bits_where_requests_are_joined() {
         for method in METHODS {
             let subject = blobs(method.key, prep);
             let model = &subject.model;
-            assert_eq!(subject.joins(), method.closed_form);
+            assert_eq!(subject.joins(), method.independent_samples);
             if !subject.joins() {
                 continue;
             }

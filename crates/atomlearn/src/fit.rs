@@ -1,6 +1,6 @@
 //! Parameters that can learn: what a method is.
 
-use crate::params::{self, Params};
+use crate::params::{self, Params, Preset};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, State};
 use faer::Mat;
 
@@ -11,6 +11,15 @@ pub trait Fit: Params + Send + Sync + 'static {
 
     /// Name in the registry, on the command line and in model files.
     const KEY: &'static str;
+
+    /// Name in words.
+    const TITLE: &'static str;
+
+    /// Where it was published.
+    const PAPER: &'static str;
+
+    /// Named parameter sets; the first, if any, is the defaults.
+    const PRESETS: &'static [Preset] = &[];
 
     /// Parameters that act after the last iteration only: one training serves all their values, see [`Fit::redecide`].
     const DECISION: &'static [&'static str] = &[];
@@ -32,6 +41,10 @@ pub trait Fit: Params + Send + Sync + 'static {
 
     /// True if models have a closed form for [`Classifier::export`]; codes that are searched for have none.
     const CLOSED_FORM: bool = false;
+
+    /// True if the scores of a sample have the same bits in any company, so that samples of many users can be scored together: products
+    /// treat columns alike, while searches may share work among the samples of a block.
+    const INDEPENDENT_SAMPLES: bool = Self::CLOSED_FORM;
 
     /// Preprocessing where a user asks for none.
     const DEFAULT_PREP: &'static str = "unit";

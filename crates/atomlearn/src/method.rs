@@ -1,21 +1,80 @@
 //! A method whose type is forgotten: parameters are values by name, models are [`Classifier`]s.
 
-use crate::params::{self, ParamInfo, Values};
+use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
 use crate::rounds::{Message, Moments, Partitioned, Rounds, Start};
 use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
 
-/// A named set of parameter values.
-#[derive(Clone, Copy, Debug)]
-pub struct Preset {
-    /// Its name, given as the pseudo-parameter `preset`.
-    pub name: &'static str,
-    /// Where it comes from.
-    pub doc: &'static str,
-    /// What it changes from the defaults, as JSON text.
-    pub values: &'static str,
+/// Checked parameters of some method.
+pub trait AnyFit: Send + Sync {
+    /// All parameters by name.
+    fn values(&self) -> Values;
+
+    /// See [`Fit::choose`]; the parameters are checked against the data before.
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn AnyFit>>;
+
+    /// See [`Fit::fixed`].
+    fn fixed(&self) -> Box<dyn AnyFit>;
+
+    /// See [`Fit::fit`].
+    fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+
+    /// See [`Fit::resume`].
+    fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>>;
+
+    /// See [`Fit::restore`].
+    fn restore(&self, parts: Parts) -> Result<Box<dyn Classifier>>;
+
+    /// See [`Fit::redecide`].
+    fn redecide(&self, model: &dyn Classifier, train: &Dataset) -> Result<Box<dyn Classifier>>;
+
+    /// See [`Fit::readout`].
+    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64>;
+}
+
+/// Parameters that [`params::from_map`] checked.
+struct Checked<M>(M);
+
+impl<M: Fit> AnyFit for Checked<M> {
+    fn values(&self) -> Values {
+        params::to_map(&self.0)
+    }
+
+    fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn AnyFit>> {
+        self.0.validate(train)?;
+        Ok(Box::new(Checked(self.0.choose(train, watch)?)))
+    }
+
+    fn fixed(&self) -> Box<dyn AnyFit> {
+        Box::new(Checked(self.0.fixed()))
+    }
+
+    fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
+        self.0.validate(train)?;
+        Ok(Box::new(self.0.choose(train, watch)?.learn(train, watch)?))
+    }
+
+    fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
+        self.0.validate(train)?;
+        Ok(Box::new(self.0.choose(train, watch)?.learn_on(train, state, watch)?))
+    }
+
+    fn restore(&self, parts: Parts) -> Result<Box<dyn Classifier>> {
+        Ok(Box::new(self.0.restore(parts)?))
+    }
+
+    fn redecide(&self, model: &dyn Classifier, train: &Dataset) -> Result<Box<dyn Classifier>> {
+        let model: &dyn Any = model;
+        let model = model.downcast_ref::<M::Model>();
+        let model = model.ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))?;
+        Ok(Box::new(self.0.choose(train, &mut ())?.redecide(model, train)?))
+    }
+
+    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
+        self.0.fixed().readout(terms)
+    }
 }
 
 /// One method of the toolkit.
@@ -43,18 +102,13 @@ pub struct Method {
     /// Preprocessing where a user asks for none; see [`Method::settle`].
     pub default_prep: &'static str,
     given_prep: &'static [(&'static str, &'static str)],
+    /// True if the scores of a sample have the same bits in any company.
+    pub independent_samples: bool,
     /// True if scores have a closed form, which can be [exported](crate::Model::to_onnx).
     pub closed_form: bool,
     partitioned: Option<InPartitions>,
     describe: fn() -> Vec<ParamInfo>,
-    complete: fn(&Values) -> Result<Values>,
-    choose: ChooseFn,
-    fixed: fn(&Values) -> Result<Values>,
-    fit: FitFn,
-    resume: ResumeFn,
-    restore: fn(&Values, Parts) -> Result<Box<dyn Classifier>>,
-    redecide: RedecideFn,
-    read_out: ReadOutFn,
+    parse: fn(&Values) -> Result<Box<dyn AnyFit>>,
 }
 
 /// [`Partitioned`] of a method whose type is forgotten.
@@ -67,19 +121,13 @@ pub(crate) struct InPartitions {
 
 type BeginFn = fn(&Values, &Moments, &[Mat<f64>], &mut dyn Observer) -> Result<Start>;
 type ResumeRoundsFn = fn(&Values, &mut Message, &Moments, &[String]) -> Result<Box<dyn Rounds>>;
-type ChooseFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Values>;
-type FitFn = fn(&Values, &Dataset, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
-type ResumeFn = fn(&Values, &Dataset, State, &mut dyn Observer) -> Result<Box<dyn Classifier>>;
-type ReadOutFn = fn(&Values, &[Mat<f64>]) -> Result<Mat<f64>>;
-type RedecideFn = fn(&Values, &dyn Classifier, &Dataset) -> Result<Box<dyn Classifier>>;
-
 impl Method {
-    pub(crate) const fn of<M: Fit>(title: &'static str, paper: &'static str, presets: &'static [Preset]) -> Self {
+    pub(crate) const fn of<M: Fit>() -> Self {
         Method {
             key: M::KEY,
-            title,
-            paper,
-            presets,
+            title: M::TITLE,
+            paper: M::PAPER,
+            presets: M::PRESETS,
             decision: M::DECISION,
             readout: M::READOUT,
             iteration: M::ITERATION,
@@ -88,34 +136,16 @@ impl Method {
             probabilities: M::PROBABILITIES,
             default_prep: M::DEFAULT_PREP,
             given_prep: M::GIVEN_PREP,
+            independent_samples: M::INDEPENDENT_SAMPLES,
             closed_form: M::CLOSED_FORM,
             partitioned: None,
             describe: M::describe,
-            complete: |values| Ok(params::to_map(&params::from_map::<M>(values)?)),
-            choose: |values, train, watch| {
-                let given = params::from_map::<M>(values)?;
-                given.validate(train)?;
-                Ok(params::to_map(&given.choose(train, watch)?))
-            },
-            fixed: |values| Ok(params::to_map(&params::from_map::<M>(values)?.fixed())),
-            fit: |values, train, watch| Ok(Box::new(params::from_map::<M>(values)?.fit(train, watch)?)),
-            resume: |values, train, state, watch| {
-                Ok(Box::new(params::from_map::<M>(values)?.resume(train, state, watch)?))
-            },
-            restore: |values, parts| Ok(Box::new(params::from_map::<M>(values)?.restore(parts)?)),
-            redecide: |values, model, train| {
-                let model: &dyn Any = model;
-                let model = model.downcast_ref::<M::Model>();
-                let model = model.ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))?;
-                let chosen = params::from_map::<M>(values)?.choose(train, &mut ())?;
-                Ok(Box::new(chosen.redecide(model, train)?))
-            },
-            read_out: |values, terms| Ok(params::from_map::<M>(values)?.fixed().readout(terms)),
+            parse: |values| Ok(Box::new(Checked(params::from_map::<M>(values)?))),
         }
     }
 
     /// The same method, which also learns from sums over partitions.
-    pub(crate) const fn partitioned_by<M: Partitioned>(self) -> Self {
+    pub(crate) const fn in_partitions<M: Partitioned>(self) -> Self {
         let partitioned = InPartitions {
             by_class: M::BY_CLASS,
             class_matrices: M::CLASS_MATRICES,
@@ -128,7 +158,7 @@ impl Method {
     }
 
     /// True if it learns from sums over partitions, see [`crate::scale`].
-    pub fn in_partitions(&self) -> bool {
+    pub fn learns_in_partitions(&self) -> bool {
         self.partitioned.is_some()
     }
 
@@ -142,15 +172,20 @@ impl Method {
         (self.describe)()
     }
 
-    /// Checks the given values and adds the defaults of all others. `preset` may be among them.
-    pub fn complete(&self, values: &Values) -> Result<Values> {
+    /// Reads and checks the given values; all others take their defaults. `preset` may be among them.
+    pub fn parse(&self, values: &Values) -> Result<Box<dyn AnyFit>> {
         let mut all = Values::new();
         let mut rest = values.clone();
         if let Some(preset) = rest.shift_remove("preset") {
             all = self.preset(preset.as_str().unwrap_or_default())?;
         }
         all.extend(rest);
-        (self.complete)(&all)
+        (self.parse)(&all)
+    }
+
+    /// All values: those given, checked, and the defaults of all others.
+    pub fn complete(&self, values: &Values) -> Result<Values> {
+        Ok(self.parse(values)?.values())
     }
 
     /// Preprocessing and all parameters for what a user gave: without preprocessing, or with the method's own, just that; with
@@ -172,7 +207,7 @@ impl Method {
     pub fn preset(&self, name: &str) -> Result<Values> {
         let preset = self.presets.iter().find(|preset| preset.name == name);
         let preset = preset.ok_or_else(|| Error::unknown("preset", name, self.presets.iter().map(|p| p.name)))?;
-        serde_json::from_str(preset.values).map_err(|e| Error::param("preset", name, e.to_string()))
+        Ok((preset.values)())
     }
 
     /// Reads `name` and the text of its value, as typed on a command line.
@@ -195,10 +230,10 @@ impl Method {
                 "default": info.default, "grid": info.grid,
             })
         });
-        let presets = self.presets.iter().map(|preset| {
-            let values = self.preset(preset.name).unwrap_or_default();
-            json!({"name": preset.name, "doc": preset.doc, "values": values})
-        });
+        let presets = self
+            .presets
+            .iter()
+            .map(|preset| json!({"name": preset.name, "doc": preset.doc, "values": (preset.values)()}));
         json!({
             "key": self.key, "title": self.title, "paper": self.paper, "default_prep": self.default_prep,
             "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
@@ -208,17 +243,17 @@ impl Method {
     /// All values, with what `train` says in place of those that are left to be chosen; [`Method::fit`] does the same. The observer
     /// is told.
     pub fn choose(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Values> {
-        (self.choose)(&self.complete(values)?, train, watch)
+        Ok(self.parse(values)?.choose(train, watch)?.values())
     }
 
     /// All values, with the documented ones in place of those that are left to be chosen.
     pub fn fixed(&self, values: &Values) -> Result<Values> {
-        (self.fixed)(&self.complete(values)?)
+        Ok(self.parse(values)?.fixed().values())
     }
 
     /// Trains on `train`; values that are not given take their defaults.
     pub fn fit(&self, values: &Values, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
-        (self.fit)(&self.complete(values)?, train, watch)
+        self.parse(values)?.fit(train, watch)
     }
 
     /// Goes on from a state that the same values left on the same data, to the bits of [`Method::fit`]; `max_iter` may be larger.
@@ -229,23 +264,23 @@ impl Method {
         state: State,
         watch: &mut dyn Observer,
     ) -> Result<Box<dyn Classifier>> {
-        (self.resume)(&self.complete(values)?, train, state, watch)
+        self.parse(values)?.resume(train, state, watch)
     }
 
     /// Rebuilds a model from its parts.
     pub fn restore(&self, values: &Values, parts: Parts) -> Result<Box<dyn Classifier>> {
-        (self.restore)(values, parts)
+        self.parse(values)?.restore(parts)
     }
 
     /// What training with these values would have given, from a model trained on the same data with values that differ
     /// in decision parameters only.
     pub fn redecide(&self, values: &Values, model: &dyn Classifier, train: &Dataset) -> Result<Box<dyn Classifier>> {
-        (self.redecide)(&self.complete(values)?, model, train)
+        self.parse(values)?.redecide(model, train)
     }
 
     /// Scores from the [terms](Classifier::score_terms) of a model whose values differ in readout parameters only.
     pub fn read_out(&self, values: &Values, terms: &[Mat<f64>]) -> Result<Mat<f64>> {
-        (self.read_out)(values, terms)
+        Ok(self.parse(values)?.readout(terms))
     }
 }
 

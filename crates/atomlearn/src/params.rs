@@ -220,6 +220,35 @@ macro_rules! params {
 }
 pub(crate) use params;
 
+/// A named set of parameter values.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Its name, given as the pseudo-parameter `preset`.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub doc: &'static str,
+    /// What it sets.
+    pub values: fn() -> Values,
+}
+
+/// Declares presets of a parameter struct: `Struct: "name", "doc" => { field: value, ... }; ...`.
+macro_rules! presets {
+    ($params:ident: $( $name:literal, $doc:literal => { $($field:ident : $value:expr),* $(,)? } ; )*) => {
+        &[ $( $crate::params::Preset {
+            name: $name,
+            doc: $doc,
+            values: || $crate::params::fields(&$params { $($field: $value,)* ..Default::default() }, &[$(stringify!($field)),*]),
+        }, )* ]
+    };
+}
+pub(crate) use presets;
+
+/// Some of the parameters, by name.
+pub(crate) fn fields<P: Params>(params: &P, names: &[&str]) -> Values {
+    let all = to_map(params);
+    names.iter().map(|&name| (name.to_string(), all.get(name).cloned().unwrap_or(Value::Null))).collect()
+}
+
 /// The elements of a JSON array; for `params!`.
 pub(crate) fn grid(array: Value) -> Vec<Value> {
     match array {

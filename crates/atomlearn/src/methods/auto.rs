@@ -92,6 +92,8 @@ params! {
 impl Fit for Auto {
     type Model = AutoModel;
     const KEY: &'static str = "auto";
+    const TITLE: &'static str = "Self-tuning fusion of three readings of one code (auto)";
+    const PAPER: &'static str = "this project; the code is that of Zhang, Yang, Feng: Sparse representation or collaborative representation. ICCV 2011";
     const CLOSED_FORM: bool = true;
     const LEAVES_GROUPS_OUT: bool = true;
     const PROBABILITIES: bool = true;

@@ -32,7 +32,7 @@ use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, params};
+use crate::params::{Domain, Preset, params, presets};
 use crate::range;
 use crate::state::iterations_left;
 use crate::svm::{self, Svm};
@@ -115,6 +115,15 @@ struct Iterate {
 impl Fit for Cadl {
     type Model = CadlModel;
     const KEY: &'static str = "cadl";
+    const TITLE: &'static str = "Class-aware analysis dictionary learning (CADL)";
+    const PAPER: &'static str = "Wang, Guo, Guo, Luo, Kong: Class-aware analysis dictionary learning for pattern classification. IEEE Signal Processing Letters 2017";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "default", "The defaults: the published AR demo" => {};
+        "ar", "AR, as printed in the paper" => { lambda1: 4e-3, lambda2: 4e-4, lambda3: 4e-4 };
+        "scene15", "Scene15, as printed in the paper" => { lambda1: 1e-4, lambda2: 1e-2, lambda3: 1e-4 };
+        "caltech101", "Caltech101, as printed in the paper" => { lambda1: 5e-4, lambda2: 5e-4, lambda3: 5e-3 };
+        "ucf50", "UCF50, as printed in the paper" => { lambda1: 1e-2, lambda2: 3e-5, lambda3: 1e-3 };
+    ];
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 

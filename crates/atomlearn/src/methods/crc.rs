@@ -106,6 +106,8 @@ impl Crc {
 impl Fit for Crc {
     type Model = CrcModel;
     const KEY: &'static str = "crc";
+    const TITLE: &'static str = "Collaborative representation (CRC-RLS)";
+    const PAPER: &'static str = "Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps face recognition? ICCV 2011";
     const CLOSED_FORM: bool = true;
     const DECISION: &'static [&'static str] = &["kappa", "residual"];
 

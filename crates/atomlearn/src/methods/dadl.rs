@@ -31,7 +31,7 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::threshold::hard;
 use crate::linalg::{Spd, mul, relative_change};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, params};
+use crate::params::{Domain, Preset, params, presets};
 use crate::range;
 use crate::state::iterations_left;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
@@ -97,6 +97,13 @@ struct Iterate {
 impl Fit for Dadl {
     type Model = DadlModel;
     const KEY: &'static str = "dadl";
+    const TITLE: &'static str = "Discriminative analysis dictionary learning (DADL)";
+    const PAPER: &'static str = "Guo, Guo, Kong, Zhang, He: Discriminative analysis dictionary learning. AAAI 2016";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "faces", "Extended Yale B and AR, as printed in the paper; the defaults" => {};
+        "caltech101", "Caltech101, as printed in the paper" => { knn: 5, lambda3: 4.0 };
+        "scene15", "Scene15, as printed in the paper" => { knn: 5, lambda2: 1e-2, lambda3: 1.0 };
+    ];
     const ITERATES: bool = true;
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DadlModel> {

@@ -26,7 +26,7 @@ use crate::linalg::concat_columns;
 use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, params};
+use crate::params::{Domain, Preset, params, presets};
 use crate::range;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
@@ -58,6 +58,13 @@ params! {
 impl Fit for DKsvd {
     type Model = SparseLinear;
     const KEY: &'static str = "dksvd";
+    const TITLE: &'static str = "Discriminative K-SVD (D-KSVD)";
+    const PAPER: &'static str =
+        "Zhang, Li: Discriminative K-SVD for dictionary learning in face recognition. CVPR 2010";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "small-weights", "the defaults: chosen by cross-validation" => {};
+        "published", "settings of the LC-KSVD package for Extended Yale B" => { beta: 4.0, sparsity: Some(30), atoms_per_class: Some(15), init_iter: 20, max_iter: 50, readout: Readout::Joint };
+    ];
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {

@@ -25,7 +25,7 @@ use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, params};
+use crate::params::{Domain, Preset, params, presets};
 use crate::range;
 use crate::score::RidgeResiduals;
 use crate::state::iterations_left;
@@ -106,6 +106,15 @@ fn store(pairs: &[Pair], state: State) -> State {
 impl Fit for Dpl {
     type Model = DplModel;
     const KEY: &'static str = "dpl";
+    const TITLE: &'static str = "Projective dictionary pair learning (DPL)";
+    const PAPER: &'static str =
+        "Gu, Zhang, Zuo, Feng: Projective dictionary pair learning for pattern classification. NIPS 2014";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "eyaleb", "Extended Yale B, as printed in the paper; the defaults" => {};
+        "ar", "AR, as printed in the paper" => { lambda: 5e-3 };
+        "caltech101", "Caltech101, as printed in the paper" => { lambda: 1e-4 };
+        "ucf50", "UCF50, as printed in the paper" => { lambda: 1e-2, tau: 1e-2, atoms_per_class: Some(50) };
+    ];
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 

@@ -186,6 +186,8 @@ impl Fddl {
 impl Fit for Fddl {
     type Model = FddlModel;
     const KEY: &'static str = "fddl";
+    const TITLE: &'static str = "Fisher discrimination dictionary learning (FDDL)";
+    const PAPER: &'static str = "Yang, Zhang, Feng, Zhang: Sparse representation based Fisher discrimination dictionary learning for image classification. IJCV 2014";
     const DECISION: &'static [&'static str] = &["rule", "gamma", "w", "gamma1", "gamma2"];
     const READOUT: &'static [&'static str] = &["w"];
     const ITERATES: bool = true;

@@ -35,6 +35,9 @@ impl Knn {
 impl Fit for Knn {
     type Model = KnnModel;
     const KEY: &'static str = "knn";
+    const TITLE: &'static str = "Nearest neighbours";
+    const PAPER: &'static str =
+        "Cover, Hart: Nearest neighbor pattern classification. IEEE Transactions on Information Theory 1967";
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<KnnModel> {
         Ok(self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks().clone()))

@@ -44,6 +44,8 @@ params! {
 impl Fit for Ksvd {
     type Model = SparseLinear;
     const KEY: &'static str = "ksvd";
+    const TITLE: &'static str = "K-SVD with a ridge classifier";
+    const PAPER: &'static str = "Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries for sparse representation. IEEE TSP 2006";
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {

@@ -30,7 +30,7 @@ use crate::export::{Graph, Value};
 use crate::graph::Affinity;
 use crate::linalg::mul;
 use crate::observe::Trace;
-use crate::params::{AtomCount, Domain, params};
+use crate::params::{AtomCount, Domain, Preset, params, presets};
 use crate::score::RidgeResiduals;
 use crate::state::iterations_left;
 use crate::svm::{self, Svm};
@@ -149,6 +149,13 @@ struct Trained {
 impl Fit for LcdlSv {
     type Model = LcdlSvModel;
     const KEY: &'static str = "lcdl-sv";
+    const TITLE: &'static str = "Locality-constrained dictionary learning with support vectors (LCDL-SV)";
+    const PAPER: &'static str = "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "default", "eta1, eta2, rule and max_iter chosen on the training samples, all else as the authors' code does" => {};
+        "authors-code", "what the authors' code does" => { eta1: Some(1e-2), eta2: Some(5.0), rule: Some(Rule::Fused), max_iter: Some(20) };
+        "paper", "as printed: theta = 0.2 and unsquared distances in the atom graph" => { eta1: Some(1e-2), eta2: Some(5.0), rule: Some(Rule::Fused), max_iter: Some(20), theta: 0.2, affinity: Affinity::Unsquared };
+    ];
     const CLOSED_FORM: bool = true;
     const DECISION: &'static [&'static str] = &["eta1", "eta2", "rule"];
     const READOUT: &'static [&'static str] = &["eta2", "rule"];

@@ -28,7 +28,7 @@
 use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ksvd, sparsity};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, params};
+use crate::params::{Domain, Preset, params, presets};
 use crate::range;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
@@ -151,6 +151,12 @@ impl LcKsvd1 {
 impl Fit for LcKsvd1 {
     type Model = SparseLinear;
     const KEY: &'static str = "lcksvd1";
+    const TITLE: &'static str = "Label-consistent K-SVD, label consistency only (LC-KSVD1)";
+    const PAPER: &'static str = "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "small-weights", "the defaults: chosen by cross-validation" => {};
+        "published", "settings of the authors' package for Extended Yale B" => { alpha: 16.0, sparsity: Some(30), atoms_per_class: Some(15), init_iter: 20, code_iter: 20, max_iter: 50, ridge: 1.0, readout: Readout::Joint };
+    ];
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
@@ -169,6 +175,12 @@ impl Fit for LcKsvd1 {
 impl Fit for LcKsvd2 {
     type Model = SparseLinear;
     const KEY: &'static str = "lcksvd2";
+    const TITLE: &'static str = "Label-consistent K-SVD with classification error (LC-KSVD2)";
+    const PAPER: &'static str = "Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE TPAMI 2013";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "small-weights", "the defaults: chosen by cross-validation" => {};
+        "published", "settings of the authors' package for Extended Yale B" => { alpha: 16.0, beta: 4.0, sparsity: Some(30), atoms_per_class: Some(15), init_iter: 20, code_iter: 20, max_iter: 50, ridge: 1.0, readout: Readout::Joint };
+    ];
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {

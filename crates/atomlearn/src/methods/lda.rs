@@ -90,6 +90,8 @@ pub struct LdaModel {
 impl Fit for Lda {
     type Model = LdaModel;
     const KEY: &'static str = "lda";
+    const TITLE: &'static str = "Linear discriminant analysis with shrinkage";
+    const PAPER: &'static str = "Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices. J. Multivariate Analysis 2004 (the shrinkage)";
     const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {

@@ -43,6 +43,8 @@ pub struct LinearSvmModel {
 impl Fit for LinearSvm {
     type Model = LinearSvmModel;
     const KEY: &'static str = "linear-svm";
+    const TITLE: &'static str = "Linear SVM, one against the rest";
+    const PAPER: &'static str = "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)";
     const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {

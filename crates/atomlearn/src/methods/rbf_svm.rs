@@ -78,6 +78,8 @@ impl RbfSvm {
 impl Fit for RbfSvm {
     type Model = RbfSvmModel;
     const KEY: &'static str = "rbf-svm";
+    const TITLE: &'static str = "SVM with a Gaussian kernel, one against the rest";
+    const PAPER: &'static str = "Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT 1992 (here with squared hinge loss)";
     const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {

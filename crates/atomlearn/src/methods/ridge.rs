@@ -42,6 +42,8 @@ pub struct RidgeModel {
 impl Fit for Ridge {
     type Model = RidgeModel;
     const KEY: &'static str = "ridge";
+    const TITLE: &'static str = "Ridge regression on one-hot labels";
+    const PAPER: &'static str = "Hoerl, Kennard: Ridge regression. Technometrics 1970";
     const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {

@@ -138,6 +138,8 @@ struct Duals {
 impl Fit for Sadl {
     type Model = SadlModel;
     const KEY: &'static str = "sadl";
+    const TITLE: &'static str = "Structured analysis dictionary learning (SADL)";
+    const PAPER: &'static str = "Tang, Panahi, Krim, Dai: Analysis dictionary learning based classification: structure for robustness. IEEE Transactions on Image Processing 2019";
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 

@@ -73,6 +73,9 @@ impl Src {
 impl Fit for Src {
     type Model = SrcModel;
     const KEY: &'static str = "src";
+    const TITLE: &'static str = "Sparse representation (SRC)";
+    const PAPER: &'static str =
+        "Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation. PAMI 2009";
     const DECISION: &'static [&'static str] = &["form", "lambda", "epsilon", "occlusion", "tolerance"];
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<SrcModel> {

@@ -154,6 +154,8 @@ impl Svgdl {
 impl Fit for Svgdl {
     type Model = SvgdlModel;
     const KEY: &'static str = "svgdl";
+    const TITLE: &'static str = "Support vector guided dictionary learning (SVGDL)";
+    const PAPER: &'static str = "Cai, Zuo, Zhang, Feng, Wang: Support vector guided dictionary learning. ECCV 2014";
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 

@@ -21,7 +21,7 @@ const LARGEST_ANSWER: usize = 1 << 30;
 /// What is to be trained on what.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Method, one that [learns in partitions](Method::in_partitions).
+    /// Method, one that [learns in partitions](Method::learns_in_partitions).
     pub method: String,
     /// Its parameters; those not given take their defaults.
     pub params: Values,
@@ -327,7 +327,8 @@ impl Trainer {
 /// How a method learns from sums over partitions, or which others do.
 fn partitioned(method: &Method) -> Result<&InPartitions> {
     method.partitioned().ok_or_else(|| {
-        let able: Vec<&str> = METHODS.iter().filter(|other| other.in_partitions()).map(|other| other.key).collect();
+        let able: Vec<&str> =
+            METHODS.iter().filter(|other| other.learns_in_partitions()).map(|other| other.key).collect();
         Error::param("method", method.key, format!("cannot be trained in partitions; these can: {}", able.join(", ")))
     })
 }

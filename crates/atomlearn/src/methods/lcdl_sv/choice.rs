@@ -115,7 +115,7 @@ impl Open {
         validating: &[usize],
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Option<usize>>> {
-        let (method, targets) = (Method::of::<LcdlSv>("", "", &[]), train.targets());
+        let (method, targets) = (Method::of::<LcdlSv>(), train.targets());
         let rest: Vec<usize> = (0..train.n_samples()).filter(|i| validating.binary_search(i).is_err()).collect();
         let truth: Vec<usize> = validating.iter().map(|&i| targets[i]).collect();
         let mut params = fixed.clone();
