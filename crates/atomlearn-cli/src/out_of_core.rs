@@ -3,6 +3,7 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::{interrupt, rounds};
+use atomlearn::info::DataInfo;
 use atomlearn::io::ReadOptions;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::Values;
@@ -94,9 +95,6 @@ impl ScaleArgs {
         watch.bar.finish_and_clear();
         let mut model = trainer.model()?.ok_or_else(|| Failure::failed("training ended without a model"))?;
         finish(&mut model, &job, &plan, trainer.samples());
-        if !trainer.trace().warnings.is_empty() {
-            model.info.insert("warnings".into(), json!(trainer.trace().warnings));
-        }
         model.save(job.output)?;
         report(&trainer, &job, &plan, start.elapsed().as_secs_f64(), console)
     }
@@ -153,9 +151,8 @@ fn check_shard(plan: &Plan, stats: &PartialStats, room: usize) -> atomlearn::Res
 /// What travels with the model.
 fn finish(model: &mut Model, job: &Job<'_>, plan: &Plan, samples: u64) {
     let name = job.data.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
-    model.info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-    model.info.insert("time".into(), json!(provenance::time()));
-    model.info.insert("data".into(), json!({"name": name, "sha256": plan.digest, "samples": samples}));
+    model.info.set_origin(env!("CARGO_PKG_VERSION"), &provenance::time());
+    model.info.set_data(&DataInfo { name, sha256: plan.digest.clone(), samples });
     model.schema = plan.schema.as_deref().cloned();
 }
 

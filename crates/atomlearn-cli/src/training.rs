@@ -8,15 +8,16 @@ use crate::images::{self, FeatureArgs};
 use crate::progress::TrainWatch;
 use atomlearn::archive::Content;
 use atomlearn::checkpoint::{Training, digest as dataset_digest};
+use atomlearn::info::{DataInfo, GroupsInfo, Info};
 use atomlearn::io::ReadOptions;
+use atomlearn::model::{Ready, Recipe};
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
-use atomlearn::registry::{self, METHODS, Method, Values};
-use atomlearn::{Dataset, Error, Model};
+use atomlearn::registry::{METHODS, Method, Values};
+use atomlearn::{Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
 use atomlearn_lab::{provenance, scaling};
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -145,33 +146,25 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
     let scale = if scales_itself { None } else { scaling::warning(&data, &places, &prep) };
     let start = Instant::now();
 
-    // The checkpoint belongs to prepared samples, so the two steps of `Model::train` are taken one by one.
+    // The checkpoint belongs to prepared samples, so the two steps of a recipe are taken one by one.
     let mut early = Trace::default();
-    let (fitted, x) = prep.fit(train.x(), &mut early)?;
-    let train = train.with_features(x)?;
+    let mut ready = Recipe::new(method, &params, &prep)?.prepare(&train, &mut early)?;
     let begin = match task.checkpoint {
         None => Begin::default(),
         Some(path) => {
-            let (method, prep, data) = (method.key.to_string(), prep.to_string(), dataset_digest(&train));
+            let (method, prep, data) = (method.key.to_string(), prep.to_string(), dataset_digest(ready.train()));
             let chosen = Values::new();
             Begin::new(path, Training { method, params: params.clone(), prep, data, chosen }, held)?
         }
     };
     let mut watch = TrainWatch::new(console, method.key, begin.trace, begin.kept);
-    let settled = choose(method, &params, &begin.chosen, &train, &mut watch);
-    let trained = settled.and_then(|settled| {
-        let classifier = match begin.state {
-            None => method.fit(&settled, &train, &mut watch),
-            Some(state) => method.resume(&settled, &train, state, &mut watch),
-        };
-        Ok((classifier?, settled))
-    });
+    let trained = choose(&mut ready, &begin.chosen, &mut watch).and_then(|()| ready.learn(begin.state, &mut watch));
     watch.finish();
     let (mut trace, stopped, failed) = (std::mem::take(&mut watch.trace), watch.stopped, watch.error.take());
     let nothing_kept = watch.checkpoint.as_ref().is_some_and(|kept| !kept.written);
     drop(watch);
     trace.warnings.splice(0..0, scale.into_iter().chain(early.warnings));
-    let (classifier, settled) = match (failed, trained) {
+    let mut model = match (failed, trained) {
         (None, Ok(trained)) if !stopped => trained,
         (failed, trained) => {
             // Warnings often say why it went wrong.
@@ -180,43 +173,26 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
         }
     };
     let seconds = start.elapsed().as_secs_f64();
-    let chosen = registry::chosen(&params, &settled);
-    let mut model = Model::new(method, settled, fitted, classifier)?;
-    model.info = info(&data, &places);
-    model.tell_chosen(&chosen);
+    let chosen = model.info.chosen();
+    let learned = std::mem::replace(&mut model.info, info(&data, &places));
+    model.info.extend(learned);
     model.features = features;
     model.schema = data.schema.clone();
-    if let Some((column, groups)) = source.groups.as_ref().zip(data.groups.as_ref()) {
+    if let Some((column, groups)) = source.groups.clone().zip(data.groups.as_ref()) {
         let number = places.iter().map(|&i| groups[i]).collect::<std::collections::HashSet<_>>().len();
-        model.info.insert("groups".into(), json!({"column": column, "number": number}));
+        model.info.set_groups(&GroupsInfo { column, number });
     }
-    if let Some(last) = trace.steps.last() {
-        model.info.insert("n_iter".into(), json!(last.iter));
-        model.info.insert("objective".into(), json!(last.objective));
-    }
-    if !trace.warnings.is_empty() {
-        model.info.insert("warnings".into(), json!(trace.warnings));
-    }
+    model.info.set_trace(&trace);
     Ok(Trained { model, chosen, data, places, part, trace, seconds, nothing_kept })
 }
 
-/// All values, with those that are left open chosen from the data, unless that was done before a break.
-fn choose(
-    method: &Method,
-    params: &Values,
-    before: &Values,
-    train: &Dataset,
-    watch: &mut TrainWatch<'_>,
-) -> atomlearn::Result<Values> {
-    let mut known = params.clone();
-    for (name, value) in known.iter_mut().filter(|(_, value)| value.is_null()) {
-        *value = before.get(name).cloned().unwrap_or_default();
-    }
-    let settled = method.choose(&known, train, watch)?;
+/// Chooses what is left open from the samples, unless that was done before a break, and keeps it.
+fn choose(ready: &mut Ready, before: &Values, watch: &mut TrainWatch<'_>) -> atomlearn::Result<()> {
+    let chosen = ready.choose(before, watch)?;
     if let Some(kept) = &mut watch.checkpoint {
-        kept.with_chosen(&registry::chosen(params, &settled));
+        kept.with_chosen(&chosen);
     }
-    Ok(settled)
+    Ok(())
 }
 
 /// The samples to train on and how to call them.
@@ -228,18 +204,16 @@ fn training_part(data: &LabData) -> (Vec<usize>, &'static str) {
 }
 
 /// What travels with the model.
-fn info(data: &LabData, places: &[usize]) -> Values {
+fn info(data: &LabData, places: &[usize]) -> Info {
     let name = Path::new(&data.info.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
-    let mut info = Values::new();
-    info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-    info.insert("time".into(), json!(provenance::time()));
-    info.insert("data".into(), json!({"name": name, "sha256": data.info.sha256, "samples": places.len()}));
+    let mut info = Info::default();
+    info.set_origin(env!("CARGO_PKG_VERSION"), &provenance::time());
+    info.set_data(&DataInfo { name, sha256: data.info.sha256.clone(), samples: places.len() as u64 });
     let values = || places.iter().flat_map(|&i| data.x.col(i).iter());
     let (low, high) = values().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
-    info.insert("range".into(), json!([low, high]));
+    info.set_range([low, high]);
     if let Some(shape) = data.image_shape {
-        let order = if shape.column_major { "columns" } else { "rows" };
-        info.insert("image_shape".into(), json!({"rows": shape.rows, "cols": shape.cols, "order": order}));
+        info.set_image_shape(shape);
     }
     info
 }

@@ -4,9 +4,11 @@ use crate::arrays::samples;
 use crate::error::{bad_json, to_python};
 use crate::model::Model;
 use crate::run::{Answer, Link, Listener, run};
+use atomlearn::info::Info;
+use atomlearn::model::{Ready, Recipe};
 use atomlearn::observe::Trace;
-use atomlearn::prep::{Prep, PrepSpec};
-use atomlearn::registry::{self, Method, Values};
+use atomlearn::prep::PrepSpec;
+use atomlearn::registry::{self, Values};
 use atomlearn::{Dataset, Error, Observer, Step};
 use atomlearn_lab::provenance;
 use numpy::PyReadonlyArray2;
@@ -47,7 +49,8 @@ pub fn fit(
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
     let params = serde_json::from_str(params).map_err(bad_json)?;
     let (prep, params) = method.settle(Some(&prep), &params).map_err(to_python)?;
-    let mut info: Values = serde_json::from_str(info).map_err(bad_json)?;
+    let recipe = Recipe::new(method, &params, &prep).map_err(to_python)?;
+    let mut info: Info = serde_json::from_str(info).map_err(bad_json)?;
     let x = samples(&x)?;
     let train = py.detach(|| Dataset::new(x, &labels)).map_err(to_python)?;
     let train = match groups {
@@ -58,7 +61,7 @@ pub fn fit(
 
     let (interim, models) = channel();
     let models = Arc::new(Mutex::new(models));
-    let job = move |link: &mut Link| train_watched(method, params, &prep, train, link, &interim);
+    let job = move |link: &mut Link| train_watched(recipe, &train, link, &interim);
     let listen = on_step.map(|on_step| {
         move |step: Value, reply: &Sender<Answer>| -> PyResult<ControlFlow<()>> {
             let current = CurrentModel { ask: reply.clone(), models: models.clone(), open: AtomicBool::new(true) };
@@ -71,52 +74,35 @@ pub fn fit(
     let listen = listen.as_ref().map(|listen| listen as &Listener<'_>);
     let (mut model, trace, seconds) = run(py, threads, job, listen)?.map_err(to_python)?;
 
-    info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-    info.insert("time".into(), json!(provenance::time()));
-    if let Some(last) = trace.steps.last() {
-        info.insert("n_iter".into(), json!(last.iter));
-        info.insert("objective".into(), json!(last.objective));
-    }
-    if !trace.warnings.is_empty() {
-        info.insert("warnings".into(), json!(trace.warnings));
-    }
+    info.set_origin(env!("CARGO_PKG_VERSION"), &provenance::time());
+    info.set_trace(&trace);
     // What was chosen is noted already.
     info.extend(std::mem::take(&mut model.info));
     model.info = info;
     Ok((Model(model), json!(trace.steps).to_string(), trace.warnings, seconds))
 }
 
-fn train_watched(
-    method: &'static Method,
-    params: Values,
-    prep: &PrepSpec,
-    train: Dataset,
-    link: &mut Link,
-    interim: &Sender<Interim>,
-) -> Trained {
+fn train_watched(recipe: Recipe, train: &Dataset, link: &mut Link, interim: &Sender<Interim>) -> Trained {
     let start = Instant::now();
+    let key = recipe.method().key;
     let mut trace = Trace::default();
-    let (prep, x) = prep.fit(train.x(), &mut trace)?;
-    let train = train.with_features(x)?;
+    let mut ready = recipe.prepare(train, &mut trace)?;
     if link.go_on().is_break() {
         return Err(Error::Interrupted);
     }
-    let mut watch = Watch { method, params: params.clone(), prep: &prep, link, interim, trace };
-    let settled = method.choose(&params, &train, &mut watch)?;
-    watch.params.clone_from(&settled);
-    let classifier = method.fit(&settled, &train, &mut watch)?;
+    let mut watch = Watch { key, ready: None, link: &mut *link, interim, trace };
+    ready.choose(&Values::new(), &mut watch)?;
     let trace = watch.trace;
-    let chosen = registry::chosen(&params, &settled);
-    let mut model = atomlearn::Model::new(method, settled, prep, classifier)?;
-    model.tell_chosen(&chosen);
-    Ok((model, trace, start.elapsed().as_secs_f64()))
+    let mut watch = Watch { key, ready: Some(&ready), link, interim, trace };
+    let model = ready.learn(None, &mut watch)?;
+    Ok((model, watch.trace, start.elapsed().as_secs_f64()))
 }
 
 /// Remembers every step and passes it on to Python.
 struct Watch<'a> {
-    method: &'static Method,
-    params: Values,
-    prep: &'a Prep,
+    key: &'static str,
+    /// Makes models of what steps offer, once the parameters are chosen.
+    ready: Option<&'a Ready>,
     link: &'a mut Link,
     interim: &'a Sender<Interim>,
     trace: Trace,
@@ -133,10 +119,9 @@ impl Observer for Watch<'_> {
             })
         };
         let send = || {
-            let missing = || Error::Data(format!("{} has no model before it is fitted", self.method.key));
-            let classifier = step.model.ok_or_else(missing).and_then(|model| model());
-            let model =
-                classifier.and_then(|c| atomlearn::Model::new(self.method, self.params.clone(), self.prep.clone(), c));
+            let missing = || Error::Data(format!("{} has no model before it is fitted", self.key));
+            let offered = self.ready.zip(step.model).ok_or_else(missing);
+            let model = offered.and_then(|(ready, model)| ready.model(model()?));
             drop(self.interim.send(model));
         };
         self.link.report(report, send)

@@ -76,7 +76,7 @@ impl Model {
     /// Notes that travel with the model, as JSON.
     #[getter]
     fn info(&self) -> String {
-        Value::Object(self.0.info.clone()).to_string()
+        Value::Object(self.0.info.values().clone()).to_string()
     }
 
     #[getter]

@@ -100,9 +100,8 @@ impl Trainer {
             None => return Err(PyRuntimeError::new_err("training is not finished")),
         };
         let notes: serde_json::Map<String, Value> = serde_json::from_str(info).map_err(bad_json)?;
-        model.info.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-        model.info.insert("time".into(), json!(provenance::time()));
-        model.info.extend(notes);
+        model.info.set_origin(env!("CARGO_PKG_VERSION"), &provenance::time());
+        model.info.extend(notes.into());
         Ok(Model(model))
     }
 }

@@ -1,5 +1,6 @@
 //! The model that is served, with what the page needs to show it.
 
+use atomlearn::info::DataInfo;
 use atomlearn::io::pictures::Picture;
 use atomlearn::io::{self, ImageShape, TableSchema};
 use atomlearn::methods::auto::AutoModel;
@@ -45,7 +46,7 @@ impl Subject {
         let digits = is_digits(&model);
         let eight = digits.then_some(ImageShape { rows: 8, cols: 8, column_major: false });
         let fits = |shape: &ImageShape| shape.rows * shape.cols == model.prep().n_features();
-        let shape = shape.or_else(|| recorded_shape(&model)).or(eight).filter(fits);
+        let shape = shape.or_else(|| model.info.image_shape()).or(eight).filter(fits);
         let graph = diagnostics::atom_graph(model.classifier(), model.params());
         let atom_classes = diagnostics::classes_of_atoms(model.classifier());
         let table = Arc::new(model.table().unwrap_or_else(|| TableSchema::of_places(model.prep().n_features())));
@@ -63,10 +64,10 @@ impl Subject {
         let train = data.dataset(&split.train)?;
         let method = registry::method("lcdl-sv")?;
         let mut model = Model::train(method, &Values::new(), &PrepSpec::default(), &train, &mut ())?;
-        let about = json!({"name": data.info.path, "sha256": data.info.sha256, "samples": split.train.len()});
-        model.info.insert("data".into(), about);
-        model.info.insert("time".into(), json!(provenance::time()));
-        model.info.insert("range".into(), json!([0.0, 16.0]));
+        let samples = split.train.len() as u64;
+        model.info.set_data(&DataInfo { name: data.info.path.clone(), sha256: data.info.sha256.clone(), samples });
+        model.info.set_time(&provenance::time());
+        model.info.set_range([0.0, 16.0]);
         Ok(Subject::new(model, "digits", None, Some(&split.test)))
     }
 
@@ -110,8 +111,8 @@ impl Subject {
             "image": self.shape.map(|s| {
                 json!({"rows": s.rows, "cols": s.cols, "order": if s.column_major { "columns" } else { "rows" }})
             }),
-            "range": model.info.get("range"),
-            "trained_on": model.info.get("data"), "time": model.info.get("time"),
+            "range": model.info.values().get("range"),
+            "trained_on": model.info.values().get("data"), "time": model.info.values().get("time"),
             "estimate": AutoModel::of(model.classifier()).map(|auto| &auto.report().loo), "findings": findings::of_model(model),
             "examples": examples,
         })
@@ -122,14 +123,6 @@ impl Subject {
 fn is_digits(model: &Model) -> bool {
     let names = model.classes().iter().map(String::as_str);
     model.prep().n_features() == 64 && names.eq(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"])
-}
-
-fn recorded_shape(model: &Model) -> Option<ImageShape> {
-    let shape = model.info.get("image_shape")?;
-    let side = |name: &str| shape.get(name)?.as_u64().and_then(|side| usize::try_from(side).ok()).filter(|&n| n > 0);
-    let (rows, cols) = (side("rows")?, side("cols")?);
-    rows.checked_mul(cols)?;
-    Some(ImageShape { rows, cols, column_major: shape.get("order").is_some_and(|order| order == "columns") })
 }
 
 /// Some digits of every class.

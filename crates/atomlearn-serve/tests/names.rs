@@ -155,7 +155,7 @@ fn categories_flags_and_missing_values_are_encoded_as_in_training() {
 #[test]
 fn models_from_python_have_names_and_others_refuse_objects() {
     let mut model = blobs_model("crc", "unit");
-    model.info.insert("python".into(), json!({"feature_names": ["a", "b", "c", "d", "e", "f"]}));
+    model.info.note("python", json!({"feature_names": ["a", "b", "c", "d", "e", "f"]}));
     let python = Running::start(Subject::new(model, "python", None, None), config());
     let plain = Running::start(blobs("crc", "unit"), config());
     let rows = "[[1, 2, 3, 4, 5, 6], [6, 4, 3, 2, 1, 0]]";

@@ -18,6 +18,7 @@ pub mod folds;
 pub mod graph;
 pub mod grid;
 pub mod guard;
+pub mod info;
 pub mod init;
 pub mod io;
 pub mod kernel;

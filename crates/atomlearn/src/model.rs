@@ -2,6 +2,7 @@
 
 use crate::classifier::{best_class, check_features, in_blocks, join_blocks};
 use crate::dataset::check_finite_from;
+use crate::info::Info;
 use crate::io::TableSchema;
 use crate::io::limits::allowance;
 use crate::prep::{Buffers, Prep, PrepSpec};
@@ -13,6 +14,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 mod onnx;
+mod recipe;
+
+pub use recipe::{Ready, Recipe};
 
 const FORMAT: &str = "atomlearn.model/1";
 /// Begins the names of what belongs to the feature map.
@@ -26,8 +30,8 @@ pub struct Model {
     params: Values,
     prep: Prep,
     classifier: Box<dyn Classifier>,
-    /// Free notes that travel with the model: version, time, data digest, image shape, ...
-    pub info: Values,
+    /// Notes that travel with the model.
+    pub info: Info,
     /// The map that made the raw samples from images, as its own crate stores it; this one only carries it.
     pub features: Option<archive::Content>,
     /// How a table becomes raw samples, if the model was trained on one: names, categories, fills.
@@ -44,22 +48,7 @@ impl Model {
         train: &Dataset,
         watch: &mut dyn Observer,
     ) -> Result<Self> {
-        let params = method.complete(params)?;
-        let (prep, x) = prep.fit(train.x(), watch)?;
-        let train = train.with_features(x)?;
-        let settled = method.choose(&params, &train, watch)?;
-        let classifier = method.fit(&settled, &train, watch)?;
-        let chosen = registry::chosen(&params, &settled);
-        let mut model = Model::new(method, settled, prep, classifier)?;
-        model.tell_chosen(&chosen);
-        Ok(model)
-    }
-
-    /// Notes which of the parameters were chosen from the data.
-    pub fn tell_chosen(&mut self, chosen: &Values) {
-        if !chosen.is_empty() {
-            self.info.insert("chosen".into(), json!(chosen));
-        }
+        Recipe::new(method, params, prep)?.train(train, watch)
     }
 
     /// Puts together what was trained step by step.
@@ -72,7 +61,7 @@ impl Model {
                 found: n_out.to_string(),
             });
         }
-        Ok(Model { method, params, prep, classifier, info: Values::new(), features: None, schema: None })
+        Ok(Model { method, params, prep, classifier, info: Info::default(), features: None, schema: None })
     }
 
     /// The method.
@@ -118,9 +107,7 @@ impl Model {
         if self.schema.is_some() {
             return self.schema.clone();
         }
-        let names = self.info.get("python")?.get("feature_names")?.as_array()?;
-        let names: Option<Vec<String>> = names.iter().map(|name| Some(name.as_str()?.trim().to_string())).collect();
-        let schema = TableSchema::of_numbers(names?);
+        let schema = TableSchema::of_numbers(self.info.feature_names()?);
         (schema.n_features() == self.prep.n_features() && schema.check().is_ok()).then_some(schema)
     }
 
@@ -236,7 +223,7 @@ impl Model {
         let prep = Prep::restore(text("prep")?.parse()?, n_features as usize, &mut parts)?;
         let classifier = method.restore(&params, parts)?;
         let mut model = Model::new(method, params, prep, classifier)?;
-        model.info = object("info")?;
+        model.info = object("info")?.into();
         model.features = features;
         model.schema = header.get(TABLE).map(|stored| schema_from(stored, model.prep.n_features())).transpose()?;
         Ok(model)

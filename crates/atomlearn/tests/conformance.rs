@@ -507,7 +507,7 @@ fn what_is_left_open_is_chosen_told_kept_and_can_be_given() {
         assert!(open.iter().all(|name| !chosen[*name].is_null()), "{}: {chosen:?}", method.key);
         let model = Model::train(method, &Values::new(), &"none".parse().unwrap(), &train, &mut ()).unwrap();
         assert_eq!(model.params(), &chosen, "{}", method.key);
-        let told = model.info.get("chosen").and_then(Value::as_object).cloned().unwrap_or_default();
+        let told = model.info.chosen();
         assert!(open.iter().all(|name| told[*name] == chosen[*name]), "{}: {told:?}", method.key);
         // Given as numbers, nothing is chosen and the model is the same.
         let mut silent = Trace::default();

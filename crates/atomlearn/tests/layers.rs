@@ -17,7 +17,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("matrices by name, random draws", &["parts", "draw"]),
     ("what was learned, what an iteration leaves to the next, their file", &["classifier", "state", "archive"]),
     ("who watches a training; codes; why a sample gets its label", &["observe", "coding", "explain"]),
-    ("what a method is, and what methods are built from", &["fit", "checkpoint", "score", "kernel", "init", "update"]),
+    (
+        "what a method is, and what methods are built from",
+        &["fit", "checkpoint", "info", "score", "kernel", "init", "update"],
+    ),
     ("leave-one-out, preprocessing", &["loo", "prep"]),
     ("sums over partitions", &["rounds"]),
     ("a method by name, its type forgotten", &["method"]),

@@ -106,8 +106,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 
 /// True if the model was trained on these very samples; of data with a split only the other part is evaluated.
 fn is_training_data(model: &Model, data: &LabData) -> bool {
-    let trained = model.info.get("data").and_then(|trained| trained.get("sha256")?.as_str());
-    data.is_train.is_none() && trained == Some(data.info.sha256.as_str())
+    data.is_train.is_none() && model.info.data().is_some_and(|trained| trained.sha256 == data.info.sha256)
 }
 
 /// Wilson's interval of the accuracy; all there is where the samples are too few to say.

@@ -192,7 +192,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
     if let Some(content) = &model.features {
         facts.push(("images", format!("are taken through {}", map_text(&content.header))));
     }
-    facts.extend(model.info.iter().map(|(name, value)| (name.as_str(), info_text(value))));
+    facts.extend(model.info.values().iter().map(|(name, value)| (name.as_str(), info_text(value))));
     console.print(&console.facts(&facts))
 }
 

@@ -26,13 +26,17 @@ pub fn card(model: &Model, file: &str) -> Result<String> {
 }
 
 fn content(model: &Model, file: &str) -> Value {
-    let (method, info) = (model.method(), &model.info);
+    let (method, info) = (model.method(), model.info.values());
     let described = method.params();
     let doc = |name: &str| described.iter().find(|held| held.name == name).map_or("", |held| held.doc);
     let params =
         model.params().iter().map(|(name, value)| json!({"name": name, "value": text(value), "doc": doc(name)}));
-    let samples = info.get("data").and_then(|data| data.get("samples")).and_then(Value::as_f64);
-    let few = samples.map(|n| n / model.classes().len() as f64).filter(|n| *n < FEW).map(|n| format!("{n:.1}"));
+    let few = model
+        .info
+        .data()
+        .map(|data| data.samples as f64 / model.classes().len() as f64)
+        .filter(|n| *n < FEW)
+        .map(|n| format!("{n:.1}"));
     let metrics = info.get("metrics").and_then(Value::as_object);
     let metrics =
         metrics.map(|all| all.iter().map(|(name, v)| json!({"name": name, "value": text(v)})).collect::<Vec<_>>());
@@ -52,7 +56,7 @@ fn content(model: &Model, file: &str) -> Value {
 
 /// What is known of the training, in words.
 fn facts(model: &Model) -> Vec<Value> {
-    let info: &Values = &model.info;
+    let info: &Values = model.info.values();
     let data = |field: &str| info.get("data").and_then(|data| data.get(field)).map(text);
     let held = |field: &str| info.get(field).map(text);
     let rules = model.classifier().rules();

@@ -59,7 +59,7 @@ impl Findings {
             data: data.info.clone(),
             trained_on: places.len(),
             groups: groups_of(model),
-            time: model.info.get("time").and_then(|time| time.as_str()).map(str::to_string),
+            time: model.info.time(),
             report,
             naming,
             suspicious: auto.suspicious(usize::MAX).iter().filter_map(named).collect(),
@@ -74,8 +74,7 @@ impl Findings {
 
 /// Number of groups that were left out in turn, as training noted it.
 pub fn groups_of(model: &Model) -> Option<usize> {
-    let number = model.info.get("groups")?.get("number")?.as_u64()?;
-    usize::try_from(number).ok()
+    Some(model.info.groups()?.number)
 }
 
 /// The report of a model, if it is one of `auto`, in words; see [`in_words`].

@@ -339,7 +339,8 @@ fn train(
     let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &ready.truth, train_values));
     let mut observer = RunObserver { run, watch, trace: Trace::default(), probe, stopped: false };
     let clock = Clock::start();
-    let settled = method.choose(&params, &ready.train, &mut observer)?;
+    let chosen = method.parse(&params)?.choose(&ready.train, &mut observer)?;
+    let settled = chosen.values();
     let same = |last: &Trained| {
         let mut others = settled.iter().filter(|(name, _)| !method.decision.contains(&name.as_str()));
         Arc::ptr_eq(&last.ready, ready)
@@ -347,10 +348,10 @@ fn train(
             && others.all(|(name, value)| last.settled.get(name) == Some(value))
     };
     if let Some(last) = last.filter(same) {
-        let model = method.redecide(&settled, last.model.as_ref(), &ready.train)?;
+        let model = chosen.redecide(last.model.as_ref(), &ready.train)?;
         return Ok(Trained { params, settled, model, seen: None, ..last });
     }
-    let model = method.fit(&settled, &ready.train, &mut observer)?;
+    let model = chosen.fit(&ready.train, &mut observer)?;
     let (mut seconds, mut cpu_seconds) = clock.stop();
     if observer.stopped {
         return Err(Error::Interrupted);

@@ -39,7 +39,7 @@ impl Model {
             ("atomlearn.prep".into(), self.prep.spec().to_string()),
             ("classes".into(), json!(self.classes()).to_string()),
         ];
-        entries.extend(self.info.iter().map(|(key, value)| (format!("atomlearn.{key}"), text(value))));
+        entries.extend(self.info.values().iter().map(|(key, value)| (format!("atomlearn.{key}"), text(value))));
         Ok(export::file(graph, self.method.title, entries))
     }
 

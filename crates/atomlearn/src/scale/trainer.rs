@@ -10,7 +10,6 @@ use crate::registry::{self, METHODS, Method, Values};
 use crate::rounds::{Ask, Moments, PartialStats, Request, Rounds, Start, about_the_mean, unpacked};
 use crate::{Error, Model, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
-use serde_json::json;
 use std::ops::ControlFlow;
 
 mod checkpoint;
@@ -312,14 +311,8 @@ impl Trainer {
         let parts = parts.clone().of("model", self.classes.clone());
         let classifier = self.method.restore(&self.setup.params, parts)?;
         let mut model = Model::new(self.method, self.setup.params.clone(), self.prep.clone(), classifier)?;
-        model.info.insert("partitions".into(), json!(self.setup.partitions));
-        if let Some(last) = self.trace.steps.last() {
-            model.info.insert("n_iter".into(), json!(last.iter));
-            model.info.insert("objective".into(), json!(last.objective));
-        }
-        if !self.trace.warnings.is_empty() {
-            model.info.insert("warnings".into(), json!(self.trace.warnings));
-        }
+        model.info.set_partitions(self.setup.partitions);
+        model.info.set_trace(&self.trace);
         Ok(Some(model))
     }
 }
