@@ -36,7 +36,7 @@ mod _atomlearn {
     #[pymodule_export]
     use super::lab::{compare, report};
     #[pymodule_export]
-    use super::methods::methods;
+    use super::methods::{methods, prep_examples};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

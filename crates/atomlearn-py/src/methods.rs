@@ -1,6 +1,7 @@
 //! The registry for Python: what the estimator classes are made from.
 
 use atomlearn::params::{AUTO, Domain};
+use atomlearn::prep;
 use atomlearn::registry::METHODS;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -16,6 +17,12 @@ pub fn methods() -> String {
         row
     });
     Value::Array(described.collect()).to_string()
+}
+
+/// Examples of every preprocessing step.
+#[pyfunction]
+pub fn prep_examples() -> Vec<&'static str> {
+    prep::examples()
 }
 
 /// The domain as a Python type annotation.

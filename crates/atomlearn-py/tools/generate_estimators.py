@@ -46,14 +46,14 @@ from ._base import CodingClassifier, DictionaryClassifier
 from ._progress import Callback
 '''
 
+*PREP_STEPS, _ = _atomlearn.prep_examples()
 SHARED = [
     (
         "prep",
         "str",
         '"unit"',
         "Preprocessing, a comma list of steps fitted on the training samples and applied in order: "
-        "`center`, `standard`, `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` "
-        "(each sample gets length one), or `none`.",
+        f"{', '.join(f'`{step}`' for step in PREP_STEPS)} or `none`.",
     ),
     ("probability", "bool", "False", "Fit what `predict_proba` needs; costs `calibration_cv` more fits."),
     ("calibration_cv", "int", "5", "Folds of the calibration; fewer where the smallest class has fewer samples."),

@@ -7,6 +7,7 @@ use crate::out_of_core::{Job, ScaleArgs};
 use crate::output::{Kind, OutputArgs};
 use crate::settings;
 use crate::training::{self, SourceArgs, Task, Trained};
+use atomlearn::prep;
 use atomlearn_lab::params_file;
 use atomlearn_lab::tables::seconds;
 use serde_json::json;
@@ -23,13 +24,15 @@ Examples:
   atomlearn train visits.csv --groups patient -o visits.model               no patient judges himself
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
   atomlearn train faces.mat --method lcdl-sv --checkpoint state --resume -o faces.model     goes on after Ctrl-C or a crash
-  atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model
+  atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model";
 
-Preprocessing steps: center, standard, pca:300, pca:98%, pca-uncentered:300, random:540, unit, none.";
+fn after_help() -> String {
+    format!("{EXAMPLES}\n\nPreprocessing steps: {}.", prep::examples().join(", "))
+}
 
 /// Train a method on all of DATA, or on its `is_train` part, and write a model file
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct Args {
     /// Data file (.mat .npz .npy .csv .tsv .txt .xlsx .parquet .libsvm) or folder of images; `-` is CSV from stdin
     data: PathBuf,

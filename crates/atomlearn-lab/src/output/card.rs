@@ -40,8 +40,7 @@ fn content(model: &Model, file: &str) -> Value {
     let metrics = info.get("metrics").and_then(Value::as_object);
     let metrics =
         metrics.map(|all| all.iter().map(|(name, v)| json!({"name": name, "value": text(v)})).collect::<Vec<_>>());
-    let spec = model.prep().spec().to_string();
-    let steps = spec.split(',').filter(|step| *step != "none");
+    let steps = model.prep().spec().described().map(|(step, info)| json!({"name": step, "meaning": info.doc}));
     json!({
         "name": file.strip_suffix(".model").unwrap_or(file), "file": shell_word(file),
         "task": if info.contains_key("image_shape") { "image-classification" } else { "tabular-classification" },
@@ -50,7 +49,7 @@ fn content(model: &Model, file: &str) -> Value {
         "estimate": findings::of_model(model), "probabilities": method.probabilities,
         "facts": facts(model), "warnings": info.get("warnings"), "metrics": metrics, "few": few,
         "range": info.get("range"), "image": info.get("image_shape"), "onnx": method.closed_form,
-        "prep": steps.map(|step| json!({"name": step, "meaning": meaning(step)})).collect::<Vec<_>>(),
+        "prep": steps.collect::<Vec<_>>(),
     })
 }
 
@@ -74,22 +73,6 @@ fn facts(model: &Model) -> Vec<Value> {
     ];
     let row = |(name, value): (&str, Option<String>)| value.map(|value| json!({"name": name, "value": value}));
     known.into_iter().filter_map(row).collect()
-}
-
-/// What a preprocessing step does.
-fn meaning(step: &str) -> &'static str {
-    match step.split(':').next().unwrap_or_default() {
-        "center" => "the mean of the training samples is taken off.",
-        "standard" => "every feature gets mean 0 and standard deviation 1, as measured on the training samples.",
-        "pca" => "projection on the principal directions of the training samples, which are centred.",
-        "pca-uncentered" => {
-            "projection of the uncentred sample on the principal directions of the centred training samples."
-        }
-        "random" => "a fixed random projection.",
-        "kernel" => "a kernel map whose landmarks are training samples.",
-        "unit" => "the sample is scaled to unit length.",
-        _ => "see the documentation of `--prep`.",
-    }
 }
 
 fn one_line(text: &str) -> String {

@@ -13,7 +13,7 @@ const RARE: usize = 50;
 ///
 /// Constant features do not count, and pixels are in one unit whatever they show.
 pub fn warning(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<String> {
-    let scaled = prep.to_string().split(',').any(|step| step.trim() == "standard");
+    let scaled = prep.described().any(|(_, step)| step.name == "standard");
     if scaled || data.image_shape.is_some() || places.len() < 2 {
         return None;
     }

@@ -47,8 +47,7 @@ class AutoClassifier(SelfTuningClassifier):
         Maximum number of readings that are fused. A whole number >= 1.
     prep : str, default="none"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     n_threads : int or None, default=None
         Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
         and joblib. Results do not depend on it.
@@ -168,8 +167,7 @@ class LCDLSVClassifier(CodingClassifier):
         whole number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -309,8 +307,7 @@ class SVGDLClassifier(CodingClassifier):
         Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -403,8 +400,7 @@ class SRCClassifier(CodingClassifier):
         1.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -487,8 +483,7 @@ class CRCClassifier(CodingClassifier):
         Divide each class residual by the size of the class's code, as the original does, or not.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -573,8 +568,7 @@ class KSVDClassifier(CodingClassifier):
         Seed of the choice of samples that become the first atoms. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -672,8 +666,7 @@ class DKSVDClassifier(CodingClassifier):
         Seed of the choice of samples that become the first atoms. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -795,8 +788,7 @@ class LCKSVDClassifier(CodingClassifier):
         Weight of the classification term. A number > 0. Only for `lcksvd2`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -952,8 +944,7 @@ class FDDLClassifier(CodingClassifier):
         Solve the codes again after the last dictionary step, so that class means fit the final atoms. True or False.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1086,8 +1077,7 @@ class CADLClassifier(CodingClassifier):
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1218,8 +1208,7 @@ class SADLClassifier(CodingClassifier):
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1334,8 +1323,7 @@ class DPLClassifier(CodingClassifier):
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1441,8 +1429,7 @@ class DADLClassifier(CodingClassifier):
         Relative change of the dictionary at which training stops. A number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1535,8 +1522,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         `lambda` in the paper and on the command line. Auto or a number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1606,8 +1592,7 @@ class LinearSVMClassifier(DictionaryClassifier):
         training samples. Auto or a number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1682,8 +1667,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         Multiplies `gamma`: the handle for tuning around the median distance. Auto or a number > 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1757,8 +1741,7 @@ class LDAClassifier(DictionaryClassifier):
         samples, `ledoit-wolf` is the formula of Ledoit and Wolf. Auto or ledoit-wolf or a number from 0 to 1.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5
@@ -1827,8 +1810,7 @@ class KNNClassifier(DictionaryClassifier):
         Number of neighbours; never more than there are training samples. A whole number >= 1.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
-        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` (each sample gets length
-        one), or `none`.
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
     probability : bool, default=False
         Fit what `predict_proba` needs; costs `calibration_cv` more fits.
     calibration_cv : int, default=5

@@ -1,5 +1,7 @@
 use super::*;
+use crate::linalg::{column_norms, mul, normalize_columns};
 use crate::observe::Trace;
+use crate::pca::{mean, pca};
 
 fn data() -> Mat<f64> {
     Mat::from_fn(6, 12, |i, j| ((i * 13 + j * 7 + i * j) % 17) as f64 + if i == 5 { 0.0 } else { 1.0 })
@@ -54,7 +56,8 @@ fn each_step_does_what_it_says() {
 fn projections_of_samples_far_from_zero_are_those_of_shifted_ones() {
     let x = Mat::from_fn(6, 12, |i, j| 1e6 + data()[(i, j)]);
     let (prep, projected) = fit("pca:4", &x);
-    let Fitted::Affine { shift: Some(shift), basis: Some(basis), .. } = &prep.steps[0] else { unreachable!() };
+    let parts = prep.parts();
+    let [(_, shift), (_, basis)] = parts.as_slice() else { unreachable!() };
     let shifted = Mat::from_fn(6, 12, |i, j| x[(i, j)] - shift[(i, 0)]);
     assert!((projected - mul(basis.transpose(), shifted.as_ref())).norm_max() < 1e-8);
     let blocks = Mat::from_fn(6, 1100, |i, j| x[(i, j % 12)] + j as f64);
@@ -131,4 +134,92 @@ fn standard_takes_features_of_any_size_and_place() {
     let constant = Mat::from_fn(2, 1000, |i, j| if i == 0 { 0.1 } else { j as f64 });
     let (_, found) = "standard".parse::<PrepSpec>().unwrap().fit(constant.as_ref(), &mut trace).unwrap();
     assert!(found.row(0).iter().all(|v| v.abs() == 0.0) && trace.warnings.len() == 1);
+}
+
+fn positive() -> Mat<f64> {
+    Mat::from_fn(5, 30, |i, j| ((i * 13 + j * 7 + i * j) % 17) as f64 + i as f64)
+}
+
+fn fitted(spec: &str) -> Prep {
+    fit(spec, &positive()).0
+}
+
+/// Differences of samples are directions, so the way there and back must give them again where nothing is lost.
+#[test]
+fn there_and_back_is_the_identity_on_directions() {
+    let x = positive();
+    let zero = Mat::from_fn(5, 30, |i, _| x[(i, 0)]);
+    for spec in ["none", "center", "standard", "pca:5", "pca-uncentered:5", "standard,center,pca:5"] {
+        let prep = fitted(spec);
+        let moved = prep.apply(x.as_ref()) - prep.apply(zero.as_ref());
+        let back = prep.back(moved.as_ref()).unwrap();
+        assert!((&back - (&x - &zero)).norm_max() < 1e-10, "{spec}");
+    }
+}
+
+#[test]
+fn unit_keeps_the_direction_and_a_cut_basis_projects() {
+    let mut x = positive();
+    let back = fitted("unit").back(fitted("unit").apply(x.as_ref()).as_ref()).unwrap();
+    normalize_columns(x.as_mut());
+    assert!((back - &x).norm_max() < 1e-14);
+    let prep = fitted("pca-uncentered:2");
+    let once = prep.back(prep.apply(x.as_ref()).as_ref()).unwrap();
+    let twice = prep.back(prep.apply(once.as_ref()).as_ref()).unwrap();
+    assert!((once - twice).norm_max() < 1e-12, "a projection, applied twice, is itself");
+}
+
+#[test]
+fn random_projections_and_kernel_maps_have_no_way_back() {
+    for spec in ["random:4,unit", "unit,kernel:rbf:auto:4"] {
+        assert!(fitted(spec).back(Mat::zeros(4, 1).as_ref()).is_none());
+    }
+}
+
+#[test]
+fn every_example_of_the_table_is_what_its_row_says() {
+    for info in STEPS {
+        assert!(info.usage.starts_with(info.name) && info.doc.ends_with('.'), "{}", info.name);
+        for example in info.examples {
+            let spec: PrepSpec = example.parse().unwrap();
+            let described: Vec<_> = spec.described().map(|(text, info)| (text, info.name)).collect();
+            assert_eq!(described, [(example.to_string(), info.name)]);
+        }
+    }
+    assert_eq!("none".parse::<PrepSpec>().unwrap().described().count(), 0);
+}
+
+/// What a row of the table says of partitions is true: from the sums that it asks for, a step becomes the same as from all samples.
+#[test]
+fn steps_fitted_from_their_sums_equal_those_fitted_on_samples() {
+    let x = positive();
+    let means = mean(x.as_ref());
+    let centred = crate::pca::centred(x.as_ref(), &means);
+    let scatter = mul(centred.as_ref(), centred.transpose());
+    for text in ["center", "standard", "pca:3", "pca-uncentered:3", "random:4", "unit"] {
+        let spec: PrepSpec = text.parse().unwrap();
+        let needs = spec.need(0).unwrap();
+        let mut prep = Prep::none(5);
+        let mean = if needs == Needs::Nothing { &[] } else { means.as_slice() };
+        prep.add_step(&spec, 30.0, mean, (needs == Needs::Scatter).then_some(&scatter), &mut ()).unwrap();
+        assert!((prep.apply(x.as_ref()) - fit(text, &x).1).norm_max() < 1e-10, "{text}");
+        assert!(
+            prep.spec() == &spec
+                && prep.spec().starts(&spec)
+                && !"unit,unit".parse::<PrepSpec>().unwrap().starts(&spec)
+        );
+        if needs == Needs::Scatter {
+            assert!(Prep::none(5).add_step(&spec, 30.0, mean, None, &mut ()).is_err(), "{text}");
+        }
+    }
+    let kernel: PrepSpec = "kernel:rbf:auto".parse().unwrap();
+    let refusal = kernel.need(0).unwrap_err().to_string();
+    assert!(refusal.contains("center, standard, pca, pca-uncentered, random, unit"), "{refusal}");
+    assert!(Prep::none(5).add_step(&kernel, 30.0, &means, Some(&scatter), &mut ()).is_err());
+}
+
+#[test]
+fn the_reference_page_has_the_table_of_all_steps() {
+    let page = include_str!("../../../../docs/preprocessing.md");
+    assert!(page.contains(&reference()), "docs/preprocessing.md must contain:\n\n{}", reference());
 }

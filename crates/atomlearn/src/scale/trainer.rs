@@ -5,7 +5,7 @@ use crate::linalg::{mul_add, scaled_columns};
 use crate::method::InPartitions;
 use crate::observe::Trace;
 use crate::parts::check_shape;
-use crate::prep::{Need, Prep, PrepSpec};
+use crate::prep::{Needs, Prep, PrepSpec};
 use crate::registry::{self, METHODS, Method, Values};
 use crate::rounds::{Ask, Moments, PartialStats, Request, Rounds, Start, about_the_mean, unpacked};
 use crate::{Error, Model, Observer, Parts, Result, Step};
@@ -201,7 +201,7 @@ impl Trainer {
             Stage::PrepMean => {
                 let m = self.prep.n_out()?;
                 let mean = scaled_columns(stats.take("sum", m, 1)?.as_ref(), |_| 1.0 / n);
-                if self.setup.prep.need(self.prep.n_steps())? == Need::Scatter {
+                if self.setup.prep.need(self.prep.n_steps())? == Needs::Scatter {
                     self.stage = Stage::PrepScatter { mean };
                     return Ok(());
                 }
@@ -254,7 +254,7 @@ impl Trainer {
     /// Adds preprocessing steps that need no samples, up to the first that does, or to the survey.
     fn next_step(&mut self, watch: &mut dyn Observer) -> Result<()> {
         while self.prep.n_steps() < self.setup.prep.len() {
-            if self.setup.prep.need(self.prep.n_steps())? != Need::Nothing {
+            if self.setup.prep.need(self.prep.n_steps())? != Needs::Nothing {
                 self.stage = Stage::PrepMean;
                 return Ok(());
             }

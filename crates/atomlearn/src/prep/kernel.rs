@@ -1,0 +1,86 @@
+//! `kernel`: the feature map of [`crate::kernel`], which turns every method into its kernel form.
+
+use super::affine::mismatch;
+use super::partitioned::Sums;
+use super::spec::Arguments;
+use super::steps::{Needs, Step, StepInfo, StepSpec};
+use super::{Samples, StepParts};
+use crate::export::{Graph, Value};
+use crate::kernel::{KernelMap, KernelSpec};
+use crate::{Error, Observer, Result};
+use faer::{Mat, MatRef};
+use std::fmt;
+use std::sync::Arc;
+
+pub(super) const KERNEL: StepInfo = StepInfo {
+    name: "kernel",
+    usage: "kernel:KERNEL:WIDTH[:LANDMARKS]",
+    examples: &["kernel:rbf:auto"],
+    doc: "a kernel map whose landmarks are training samples.",
+    needs: Needs::Samples,
+    parse,
+};
+
+#[derive(Debug)]
+struct KernelStep(KernelSpec);
+
+fn parse(arguments: &Arguments<'_>) -> Result<Arc<dyn StepSpec>> {
+    if arguments.fields.is_empty() {
+        return Err(arguments.bad("needs a kernel and its width, as in kernel:rbf:auto or kernel:poly:3"));
+    }
+    Ok(Arc::new(KernelStep(arguments.fields.join(":").parse()?)))
+}
+
+impl fmt::Display for KernelStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel:{}", self.0)
+    }
+}
+
+impl StepSpec for KernelStep {
+    fn info(&self) -> &'static StepInfo {
+        &KERNEL
+    }
+
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+        Ok(Box::new(KernelMap::fit(&self.0, x, watch)?))
+    }
+
+    fn fit_sums(&self, _: &Sums<'_>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+        Err(Error::Data(format!("preprocessing step `{self}` cannot be fitted from sums over the samples")))
+    }
+
+    fn restore(&self, _: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+        let gamma = parts.take("gamma")?;
+        let landmarks = parts.take("landmarks")?;
+        let root = parts.take("root")?;
+        Ok(Box::new(KernelMap::restore(&self.0, gamma, landmarks, root)?))
+    }
+}
+
+impl Step for KernelMap {
+    fn apply(&self, samples: &Samples<'_>, out: &mut Mat<f64>) {
+        *out = KernelMap::apply(self, samples.x);
+    }
+
+    fn n_out(&self, n_in: usize) -> Result<usize> {
+        let rows = self.landmarks().nrows();
+        if rows == n_in { Ok(self.root().ncols()) } else { Err(mismatch("landmarks", rows, n_in)) }
+    }
+
+    fn back(&self, _: Mat<f64>) -> Option<Mat<f64>> {
+        None
+    }
+
+    fn export(&self, graph: &mut Graph, x: Value, _: &Value) -> Value {
+        KernelMap::export(self, graph, &x)
+    }
+
+    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+        vec![("landmarks", self.landmarks().as_ref()), ("root", self.root().as_ref()), ("gamma", self.gamma().as_ref())]
+    }
+
+    fn boxed(&self) -> Box<dyn Step> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,207 @@
+//! Preprocessing: a list of steps fitted on training data only and stored with the model.
+//!
+//! Written as a comma list, applied in order, such as `pca:98%,unit`; `none` is the empty list. [`STEPS`] lists all steps there are.
+//! A new one is a file of this folder with its [`StepSpec`] and its [`Step`], and a row of that table.
+
+use crate::export::{Graph, Value};
+use crate::linalg::{ZERO_NORM, column_norms};
+use crate::{Error, Observer, Parts, Result};
+use faer::{Mat, MatRef};
+use std::sync::Arc;
+
+mod affine;
+mod kernel;
+mod partitioned;
+mod pca;
+mod random;
+mod spec;
+mod steps;
+mod unit;
+
+pub use spec::PrepSpec;
+pub use steps::{Needs, STEPS, StepInfo, examples, reference};
+use steps::{Step, StepSpec};
+
+/// Fitted preprocessing.
+#[derive(Clone, Debug)]
+pub struct Prep {
+    spec: PrepSpec,
+    steps: Vec<Box<dyn Step>>,
+    n_features: usize,
+}
+
+impl PrepSpec {
+    /// Fits the steps on training samples; returns them with the training samples after all steps.
+    pub fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
+        let mut prep = Prep::none(x.nrows());
+        let raw_norms = column_norms(x);
+        let mut buffers = Buffers::new();
+        for spec in self.steps() {
+            let raw = prep.is_empty().then_some(x);
+            let step = spec.fit(raw.unwrap_or(buffers.prepared.as_ref()), watch)?;
+            buffers.take_through(&*step, raw, &raw_norms);
+            step.warn_of(buffers.prepared.as_ref(), watch);
+            prep.push(spec.clone(), step);
+        }
+        let prepared = if prep.is_empty() { x.to_owned() } else { buffers.prepared };
+        Ok((prep, prepared))
+    }
+}
+
+/// Memory for samples on their way through the steps, to be used again for the next ones: fresh memory has to be cleared
+/// page by page, which takes longer than cheap steps themselves.
+pub(crate) struct Buffers {
+    prepared: Mat<f64>,
+    next: Mat<f64>,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Self {
+        Buffers { prepared: Mat::new(), next: Mat::new() }
+    }
+
+    /// Takes the raw samples, or else those prepared so far, through one more step.
+    fn take_through(&mut self, step: &dyn Step, raw: Option<MatRef<'_, f64>>, raw_norms: &[f64]) {
+        let samples = Samples { x: raw.unwrap_or(self.prepared.as_ref()), raw_norms, raw: raw.is_some() };
+        step.apply(&samples, &mut self.next);
+        std::mem::swap(&mut self.prepared, &mut self.next);
+    }
+}
+
+/// Samples that reach a step.
+struct Samples<'a> {
+    x: MatRef<'a, f64>,
+    /// Lengths of the raw samples. They say which samples count as zero: those no longer than what rounding may leave of a raw one,
+    /// whatever its scale.
+    raw_norms: &'a [f64],
+    /// Whether these are the raw samples.
+    raw: bool,
+}
+
+impl Prep {
+    /// No step at all.
+    pub fn none(n_features: usize) -> Self {
+        Prep { spec: PrepSpec::none(), steps: Vec::new(), n_features }
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &PrepSpec {
+        &self.spec
+    }
+
+    /// Number of features of a raw sample.
+    pub fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// Number of features after all steps.
+    pub fn n_out(&self) -> Result<usize> {
+        self.steps.iter().try_fold(self.n_features, |n, step| step.n_out(n))
+    }
+
+    /// True if samples are left as they are.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    fn push(&mut self, spec: Arc<dyn StepSpec>, step: Box<dyn Step>) {
+        self.spec.push(spec);
+        self.steps.push(step);
+    }
+
+    /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
+    pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        if self.is_empty() {
+            return x.to_owned();
+        }
+        let mut buffers = Buffers::new();
+        self.apply_in(x, &mut buffers);
+        buffers.prepared
+    }
+
+    /// [`Prep::apply`] in memory at hand; there must be a step.
+    pub(crate) fn apply_in<'a>(&self, x: MatRef<'_, f64>, buffers: &'a mut Buffers) -> MatRef<'a, f64> {
+        let raw_norms = column_norms(x);
+        for (i, step) in self.steps.iter().enumerate() {
+            buffers.take_through(&**step, (i == 0).then_some(x), &raw_norms);
+        }
+        buffers.prepared.as_ref()
+    }
+
+    /// Maps patterns (columns) of the preprocessed space back to raw features, or `None` where a step has no way back.
+    ///
+    /// Patterns are directions: lengths mean nothing and means are not added. Of all raw patterns that `pca` maps to the
+    /// same point it gives the shortest. Random projections and kernel maps have no useful way back; features that `standard` made zero
+    /// come back as zero.
+    pub fn back(&self, patterns: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        self.steps.iter().rev().try_fold(patterns.to_owned(), |patterns, step| step.back(patterns))
+    }
+
+    /// All steps as part of an ONNX graph.
+    pub fn export(&self, graph: &mut Graph, x: Value) -> Value {
+        if self.steps.is_empty() {
+            return x;
+        }
+        let energy = graph.energy(&x);
+        let norm = graph.op("Sqrt", &[&energy]);
+        let one = graph.scalar(1.0);
+        let factor = graph.scalar(ZERO_NORM);
+        let scale = graph.op("Min", &[&norm, &one]);
+        let zero_below = graph.op("Mul", &[&scale, &factor]);
+        self.steps.iter().fold(x, |x, step| step.export(graph, x, &zero_below))
+    }
+
+    /// Everything fitted, by name.
+    pub fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
+        let steps = self.steps.iter().enumerate();
+        steps
+            .flat_map(|(i, step)| step.parts().into_iter().map(move |(name, part)| (part_name(i, name), part)))
+            .collect()
+    }
+
+    /// Puts everything fitted in.
+    pub fn store(&self, parts: &mut Parts) {
+        self.parts().into_iter().for_each(|(name, part)| parts.put(name, part));
+    }
+
+    /// Rebuilds what [`Prep::store`] put in; the parts may come from a hostile file.
+    pub fn restore(spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
+        let mut prep = Prep::none(n_features);
+        let mut n = n_features;
+        for (i, spec) in spec.steps().iter().enumerate() {
+            let step = spec.restore(n, &mut StepParts { step: i, parts })?;
+            n = step.n_out(n)?;
+            if n == 0 {
+                return Err(Error::Data(format!(
+                    "preprocessing step {} leaves no feature; train the model again",
+                    i + 1
+                )));
+            }
+            prep.push(spec.clone(), step);
+        }
+        Ok(prep)
+    }
+}
+
+fn part_name(step: usize, name: &str) -> String {
+    format!("prep.{step}.{name}")
+}
+
+/// The parts of one step in a model file.
+struct StepParts<'a> {
+    step: usize,
+    parts: &'a mut Parts,
+}
+
+impl StepParts<'_> {
+    fn take(&mut self, name: &str) -> Result<Mat<f64>> {
+        self.parts.take(&part_name(self.step, name))
+    }
+
+    fn take_column(&mut self, name: &str, n: usize) -> Result<Mat<f64>> {
+        self.parts.take_shaped(&part_name(self.step, name), n, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;
