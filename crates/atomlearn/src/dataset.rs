@@ -4,6 +4,7 @@ use crate::linalg::{select_columns, vectorised};
 use crate::{Blocks, Error, Result};
 use faer::{ColRef, Mat, MatRef};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// Samples in columns, grouped by class; finite, at least two classes, at least one feature.
 #[derive(Clone, Debug)]
@@ -15,38 +16,74 @@ pub struct Dataset {
     groups: Option<Vec<usize>>,
 }
 
+/// Class names in class order, and the class of every sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// Class names: by value if every one is a number, else by name.
+    pub classes: Vec<String>,
+    /// Class of every sample.
+    pub targets: Vec<usize>,
+}
+
+impl Labels {
+    /// From the label of every sample as text.
+    pub fn new(texts: &[String]) -> Self {
+        let classes = sorted_classes(texts);
+        let class_of: HashMap<&str, usize> = classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+        let targets = texts.iter().map(|text| class_of[text.as_str()]).collect();
+        Labels { classes, targets }
+    }
+}
+
 impl Dataset {
     /// Groups the columns of `x` (features x samples) by label.
     ///
     /// Classes are sorted: by value if every label is a number, else by name. Within a class, samples keep their order.
     pub fn new(x: MatRef<'_, f64>, labels: &[String]) -> Result<Self> {
-        if labels.len() != x.ncols() {
+        let Labels { classes, targets } = Labels::new(labels);
+        Dataset::from_targets(x, &classes, &targets)
+    }
+
+    /// Groups the columns of `x` by class; a class of which there is no sample is left out.
+    pub fn from_targets(x: MatRef<'_, f64>, classes: &[String], targets: &[usize]) -> Result<Self> {
+        Dataset::from_places(x, classes, targets, &(0..targets.len()).collect::<Vec<_>>())
+    }
+
+    /// The samples at these columns of `x`, in one copy; `targets` are the classes of all columns. A class of which no sample is
+    /// among them is left out.
+    pub fn from_places(x: MatRef<'_, f64>, classes: &[String], targets: &[usize], places: &[usize]) -> Result<Self> {
+        if targets.len() != x.ncols() {
             return Err(Error::Shape {
                 what: "labels".into(),
                 expected: format!("one per sample ({})", x.ncols()),
-                found: labels.len().to_string(),
+                found: targets.len().to_string(),
             });
         }
-        if x.ncols() == 0 || x.nrows() == 0 {
-            return Err(Error::Data(format!("no data: {} samples of {} features", x.ncols(), x.nrows())));
+        if let Some(target) = targets.iter().find(|&&c| c >= classes.len()) {
+            return Err(Error::Shape {
+                what: "class of a sample".into(),
+                expected: format!("an index into {} classes", classes.len()),
+                found: target.to_string(),
+            });
         }
-        check_finite(x)?;
-        let classes = sorted_classes(labels);
+        if places.is_empty() || x.nrows() == 0 {
+            return Err(Error::Data(format!("no data: {} samples of {} features", places.len(), x.nrows())));
+        }
+        let (classes, targets) = occurring(classes, places.iter().map(|&i| targets[i]).collect());
+        let mut order: Vec<usize> = (0..targets.len()).collect();
+        order.sort_by_key(|&i| targets[i]);
+        let columns: Vec<usize> = order.iter().map(|&i| places[i]).collect();
+        let selected = select_columns(x, &columns);
+        check_finite(selected.as_ref()).or_else(|_| check_finite(select_columns(x, places).as_ref()))?;
         if classes.len() < 2 {
             return Err(Error::Data(format!(
                 "only one class (`{}`): a classifier needs samples of at least two classes",
                 classes[0]
             )));
         }
-        let class_of: std::collections::HashMap<&str, usize> =
-            classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
-        let targets: Vec<usize> = labels.iter().map(|label| class_of[label.as_str()]).collect();
-        let mut order: Vec<usize> = (0..targets.len()).collect();
-        order.sort_by_key(|&i| targets[i]);
         let mut sizes = vec![0usize; classes.len()];
         targets.iter().for_each(|&c| sizes[c] += 1);
-        let x = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, order[j])]);
-        Ok(Dataset { x, blocks: Blocks::from_sizes(sizes), classes, order, groups: None })
+        Ok(Dataset { x: selected, blocks: Blocks::from_sizes(sizes), classes, order, groups: None })
     }
 
     /// The same data with a group number for every sample, in the order of the data given to [`Dataset::new`]: samples of one group (several
@@ -67,17 +104,15 @@ impl Dataset {
         Ok(Dataset { groups: Some(sorted), ..self })
     }
 
-    /// The samples at these columns, without their groups; a class of which none is among them is gone.
-    pub fn part(&self, places: &[usize]) -> Result<Self> {
-        let targets = self.targets();
-        let labels: Vec<String> = places.iter().map(|&i| self.classes[targets[i]].clone()).collect();
-        Dataset::new(select_columns(self.x(), places).as_ref(), &labels)
+    /// The samples at these columns, without their groups; a class of which none is among them is left out.
+    pub fn subset(&self, places: &[usize]) -> Result<Self> {
+        Dataset::from_places(self.x(), &self.classes, &self.targets(), places)
     }
 
     /// All samples but one.
     #[cfg(test)]
     pub(crate) fn without(&self, i: usize) -> Self {
-        self.part(&(0..self.n_samples()).filter(|&j| j != i).collect::<Vec<_>>()).unwrap()
+        self.subset(&(0..self.n_samples()).filter(|&j| j != i).collect::<Vec<_>>()).unwrap()
     }
 
     /// The group of every column, if there are groups.
@@ -141,12 +176,36 @@ impl Dataset {
             });
         }
         check_finite(x.as_ref())?;
-        Ok(Dataset { x, ..self.clone() })
+        // Field by field: the features that are replaced are not copied.
+        let Dataset { x: _, blocks, classes, order, groups } = self;
+        Ok(Dataset {
+            x,
+            blocks: blocks.clone(),
+            classes: classes.clone(),
+            order: order.clone(),
+            groups: groups.clone(),
+        })
     }
 }
 
+/// The classes that occur, in class order, and `targets` as positions among them.
+fn occurring(classes: &[String], targets: Vec<usize>) -> (Vec<String>, Vec<usize>) {
+    let mut occurs = vec![false; classes.len()];
+    targets.iter().for_each(|&c| occurs[c] = true);
+    if occurs.iter().all(|&occurs| occurs) {
+        return (classes.to_vec(), targets);
+    }
+    // Without a class that is no number the others may be in another order.
+    let left: Vec<String> =
+        classes.iter().zip(&occurs).filter(|(_, occurs)| **occurs).map(|(class, _)| class.clone()).collect();
+    let left = sorted_classes(&left);
+    let place_of: HashMap<&str, usize> = left.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
+    let targets = targets.into_iter().map(|c| place_of[classes[c].as_str()]).collect();
+    (left, targets)
+}
+
 /// Refuses NaN and infinity, naming sample and feature.
-pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
+pub fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
     check_finite_from(0, x)
 }
 
@@ -221,6 +280,29 @@ mod tests {
         assert_eq!(data.order(), [4, 1, 3, 0, 2]);
         assert_eq!((0..5).map(|j| data.x()[(0, j)]).collect::<Vec<_>>(), [4., 1., 3., 0., 2.]);
         assert_eq!(data.targets(), [0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn subsets_are_what_their_labels_alone_would_make() {
+        let x = Mat::from_fn(2, 7, |i, j| (10 * i + j) as f64);
+        let texts = names(&["10", "b", "9", "b", "9", "10", "a"]);
+        let all = Labels::new(&texts);
+        assert_eq!(all, Labels { classes: names(&["10", "9", "a", "b"]), targets: vec![0, 3, 1, 3, 1, 0, 2] });
+        // Of numbers alone the order is another.
+        for places in [vec![6, 5, 4, 3], vec![0, 2, 4, 5], vec![5, 2, 0], (0..7).collect()] {
+            let kept: Vec<String> = places.iter().map(|&i| texts[i].clone()).collect();
+            let expected = Dataset::new(select_columns(x.as_ref(), &places).as_ref(), &kept).unwrap();
+            let found = Dataset::from_places(x.as_ref(), &all.classes, &all.targets, &places).unwrap();
+            assert_eq!(found.classes(), expected.classes());
+            assert_eq!((found.x(), found.order(), found.blocks()), (expected.x(), expected.order(), expected.blocks()));
+        }
+        let whole = Dataset::from_targets(x.as_ref(), &all.classes, &all.targets).unwrap();
+        let one_class = whole.blocks().range(3).collect::<Vec<_>>();
+        assert!(whole.subset(&one_class).unwrap_err().to_string().contains("only one class (`b`)"));
+        assert!(whole.subset(&[]).unwrap_err().to_string().contains("no data: 0 samples"));
+        assert!(Dataset::from_targets(x.as_ref(), &all.classes[..3], &all.targets).is_err());
+        let moved = whole.with_features(Mat::zeros(1, 7)).unwrap();
+        assert_eq!((moved.n_features(), moved.order(), moved.classes()), (1, whole.order(), whole.classes()));
     }
 
     #[test]

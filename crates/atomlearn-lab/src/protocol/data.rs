@@ -1,7 +1,8 @@
 //! Labelled data of an experiment, with the digest that ties splits and records to it.
 
-use atomlearn::dataset::sorted_classes;
+use atomlearn::dataset::{Labels, check_finite};
 use atomlearn::io::{ImageShape, RawData, TablePart, TableSchema};
+use atomlearn::linalg::select_columns;
 use atomlearn::{Dataset, Error, Mat, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -81,7 +82,6 @@ pub struct LabData {
     pub schema: Option<TableSchema>,
     /// Where it came from.
     pub info: DataInfo,
-    labels: Vec<String>,
     /// What the features of a sample are depends on the training part; see [`LabData::part`].
     by_part: bool,
 }
@@ -110,11 +110,12 @@ impl LabData {
                 found: labels.len().to_string(),
             });
         }
-        let known_later = |(i, j): (usize, usize)| by_part && raw.x[(i, j)].is_nan();
-        check_finite(path, &raw.x, known_later)?;
-        let classes = sorted_classes(&labels);
-        let class_of: HashMap<&str, usize> = classes.iter().enumerate().map(|(c, name)| (name.as_str(), c)).collect();
-        let targets = labels.iter().map(|label| class_of[label.as_str()]).collect();
+        // Missing cells of a table that are filled later are NaN.
+        let known = |v: f64| if v.is_nan() { 0.0 } else { v };
+        let filled = by_part.then(|| Mat::from_fn(raw.x.nrows(), raw.x.ncols(), |i, j| known(raw.x[(i, j)])));
+        check_finite(filled.as_ref().unwrap_or(&raw.x).as_ref())
+            .map_err(|error| Error::Data(format!("{path}: {error}")))?;
+        let Labels { classes, targets } = Labels::new(&labels);
         let info = DataInfo {
             path: path.into(),
             sha256,
@@ -136,7 +137,6 @@ impl LabData {
             feature_names,
             schema,
             info,
-            labels,
             by_part,
         })
     }
@@ -170,13 +170,12 @@ impl LabData {
 
     /// The samples at these places, as valid training data.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
-        self.dataset_of(self.columns(places), places)
+        let data = Dataset::from_places(self.x.as_ref(), &self.classes, &self.targets, places)?;
+        self.with_groups(data, places)
     }
 
-    /// Training data of these features, of the samples at these places.
-    fn dataset_of(&self, x: Mat<f64>, places: &[usize]) -> Result<Dataset> {
-        let labels: Vec<String> = places.iter().map(|&i| self.labels[i].clone()).collect();
-        let data = Dataset::new(x.as_ref(), &labels)?;
+    /// The groups of the samples at these places, where there are any.
+    fn with_groups(&self, data: Dataset, places: &[usize]) -> Result<Dataset> {
         match &self.groups {
             Some(groups) => data.with_groups(&places.iter().map(|&i| groups[i]).collect::<Vec<_>>()),
             None => Ok(data),
@@ -185,7 +184,7 @@ impl LabData {
 
     /// The samples at these places, features x samples.
     pub fn columns(&self, places: &[usize]) -> Mat<f64> {
-        Mat::from_fn(self.x.nrows(), places.len(), |i, j| self.x[(i, places[j])])
+        select_columns(self.x.as_ref(), places)
     }
 }
 
@@ -198,7 +197,11 @@ pub struct Part<'a> {
 impl Part<'_> {
     /// The samples at these places, as valid training data.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
-        self.data.dataset_of(self.columns(places), places)
+        let Some(table) = &self.table else { return self.data.dataset(places) };
+        let targets: Vec<usize> = places.iter().map(|&i| self.data.targets[i]).collect();
+        let x = table.apply(self.data.x.as_ref(), places);
+        let data = Dataset::from_targets(x.as_ref(), &self.data.classes, &targets)?;
+        self.data.with_groups(data, places)
     }
 
     /// The samples at these places, features x samples.
@@ -225,19 +228,6 @@ fn numbered(names: &[String]) -> Vec<usize> {
             *numbers.entry(name.as_str()).or_insert(next)
         })
         .collect()
-}
-
-/// Refuses NaN and infinity where `passes` does not allow them, naming sample and feature as they are in the file.
-fn check_finite(path: &str, x: &Mat<f64>, passes: impl Fn((usize, usize)) -> bool) -> Result<()> {
-    for j in 0..x.ncols() {
-        if let Some(i) = (0..x.nrows()).find(|&i| !x[(i, j)].is_finite() && !passes((i, j))) {
-            return Err(Error::Data(format!(
-                "{path}: sample {j}, feature {i} (counted from 0) is {}: remove or impute such values first",
-                x[(i, j)]
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Digest of a file's bytes, or of every file of a folder with its name.

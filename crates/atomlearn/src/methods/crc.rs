@@ -86,7 +86,7 @@ impl Crc {
             });
         }
         // Too many samples for their Gram matrix: as if those that are left out in turn were all.
-        let some = train.part(&jury.places).ok()?;
+        let some = train.subset(&jury.places).ok()?;
         let products = gram(some.x());
         descend(&values, USUAL, watch, |kappa| {
             let coder = Coder::new(products.as_ref(), some.blocks(), kappa)?;

@@ -87,7 +87,7 @@ impl Fit for RbfSvm {
         if self.theta.is_some() && !open_width {
             return Ok(self.fixed());
         }
-        let some = (train.n_samples() > MOST_SAMPLES).then(|| train.part(&queries(train.blocks(), MOST_SAMPLES)));
+        let some = (train.n_samples() > MOST_SAMPLES).then(|| train.subset(&queries(train.blocks(), MOST_SAMPLES)));
         let some = some.transpose()?;
         let some = some.as_ref().unwrap_or(train);
         let Some(jury) = Jury::new(some) else {

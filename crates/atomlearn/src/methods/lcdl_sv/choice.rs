@@ -128,7 +128,7 @@ impl Open {
             }
             None => vec![None],
         };
-        let (part, test) = (train.part(&rest)?, select_columns(train.x(), validating));
+        let (part, test) = (train.subset(&rest)?, select_columns(train.x(), validating));
         let path = Path {
             method: &method,
             params,

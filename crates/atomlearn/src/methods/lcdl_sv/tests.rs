@@ -155,7 +155,7 @@ fn the_choice_is_right_on_the_folds_at_least_as_often_as_the_authors_values() {
     let right = |lcdl: &LcdlSv| {
         let of_fold = |part: &Vec<usize>| {
             let rest: Vec<usize> = (0..train.n_samples()).filter(|i| !part.contains(i)).collect();
-            let model = lcdl.fit(&train.part(&rest).unwrap(), &mut ()).unwrap();
+            let model = lcdl.fit(&train.subset(&rest).unwrap(), &mut ()).unwrap();
             let test = crate::linalg::select_columns(train.x(), part);
             let found = model.predict(test.as_ref()).unwrap();
             found.iter().zip(part).filter(|&(&found, &i)| found == train.targets()[i]).count()
