@@ -2,7 +2,7 @@
 
 use crate::dataset::check_finite_from;
 use crate::export::{Graph, Value};
-use crate::linalg::{column, column_major, vectorised};
+use crate::linalg::{View, argmax_columns};
 use crate::{Blocks, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -129,35 +129,8 @@ pub struct Atoms<'a> {
 }
 
 /// Row of the largest score of every column; ties go to the lower class, NaN ranks last.
-pub fn best_class(scores: MatRef<'_, f64>) -> Vec<usize> {
-    let mut copy = None;
-    let scores = column_major(scores, &mut copy);
-    let mut best = Vec::with_capacity(scores.ncols());
-    vectorised(
-        #[inline(always)]
-        || {
-            for j in 0..scores.ncols() {
-                best.push(first_largest(column(scores, j)));
-            }
-        },
-    );
-    best
-}
-
-/// Position of the largest value, eight at a time so that it vectorises; the first of equals, 0 if all are NaN.
-#[inline(always)]
-fn first_largest(values: &[f64]) -> usize {
-    let larger = |held: f64, new: f64| if new > held { new } else { held };
-    let mut tops = [f64::NEG_INFINITY; 8];
-    let eights = values.chunks_exact(8);
-    let rest = eights.remainder().iter().fold(f64::NEG_INFINITY, |top, &v| larger(top, v));
-    for eight in eights {
-        for l in 0..8 {
-            tops[l] = larger(tops[l], eight[l]);
-        }
-    }
-    let top = tops.into_iter().fold(rest, larger);
-    values.iter().position(|&v| v == top).unwrap_or(0)
+pub fn best_class(scores: impl View) -> Vec<usize> {
+    argmax_columns(scores)
 }
 
 /// Refuses samples of another number of features than in training.

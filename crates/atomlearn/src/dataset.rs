@@ -1,8 +1,8 @@
 //! Labelled samples, valid by construction.
 
-use crate::linalg::{select_columns, vectorised};
+use crate::linalg::{first_not_finite, select_columns};
 use crate::{Blocks, Error, Result};
-use faer::{ColRef, Mat, MatRef};
+use faer::{Mat, MatRef};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -211,42 +211,12 @@ pub fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
 
 /// [`check_finite`] for samples that are counted from `first`.
 pub(crate) fn check_finite_from(first: usize, x: MatRef<'_, f64>) -> Result<()> {
-    let first_bad = vectorised(
-        #[inline(always)]
-        || (0..x.ncols()).find(|&j| !is_finite(x.col(j))),
-    );
-    let Some(j) = first_bad else {
-        return Ok(());
-    };
-    let i = x.col(j).iter().position(|v| !v.is_finite()).unwrap_or(0);
+    let Some((i, j)) = first_not_finite(x) else { return Ok(()) };
     Err(Error::Data(format!(
         "sample {}, feature {i} (counted from 0) is {}: remove or impute such values first",
         first + j,
         x[(i, j)]
     )))
-}
-
-/// A column is looked at as a whole, which is much faster than value by value.
-#[inline(always)]
-fn is_finite(column: ColRef<'_, f64>) -> bool {
-    match column.try_as_col_major() {
-        Some(column) => all_finite(column.as_slice()),
-        None => column.iter().all(|v| v.is_finite()),
-    }
-}
-
-/// `0 v` is zero for finite numbers only; eight sums at a time so that it vectorises.
-#[inline(always)]
-fn all_finite(values: &[f64]) -> bool {
-    let mut sums = [0.0f64; 8];
-    let eights = values.chunks_exact(8);
-    let rest = eights.remainder().iter().all(|v| v.is_finite());
-    for eight in eights {
-        for l in 0..8 {
-            sums[l] += 0.0 * eight[l];
-        }
-    }
-    rest && sums == [0.0; 8]
 }
 
 /// The distinct labels in class order: by value if every one is a number, else by name.
@@ -291,7 +261,7 @@ mod tests {
         // Of numbers alone the order is another.
         for places in [vec![6, 5, 4, 3], vec![0, 2, 4, 5], vec![5, 2, 0], (0..7).collect()] {
             let kept: Vec<String> = places.iter().map(|&i| texts[i].clone()).collect();
-            let expected = Dataset::new(select_columns(x.as_ref(), &places).as_ref(), &kept).unwrap();
+            let expected = Dataset::new(select_columns(&x, &places).as_ref(), &kept).unwrap();
             let found = Dataset::from_places(x.as_ref(), &all.classes, &all.targets, &places).unwrap();
             assert_eq!(found.classes(), expected.classes());
             assert_eq!((found.x(), found.order(), found.blocks()), (expected.x(), expected.order(), expected.blocks()));

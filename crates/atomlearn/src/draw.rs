@@ -42,7 +42,7 @@ impl<'a> ClassDraws<'a> {
         let mut drawn = gaussian(&mut self.streams[c], self.n_features, count);
         normalize_columns(drawn.as_mut());
         match self.range {
-            Some(range) => mul(range.basis.transpose(), drawn.as_ref()),
+            Some(range) => mul(range.basis.transpose(), &drawn),
             None => drawn,
         }
     }
@@ -76,7 +76,7 @@ mod tests {
     fn streams_repeat_and_differ() {
         let mut draws = ClassDraws::new(3, 2, 7, None);
         let (a, b, more) = (draws.atoms(0, 4), draws.atoms(1, 4), draws.atoms(0, 4));
-        assert!(column_norms(a.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-14));
+        assert!(column_norms(&a).iter().all(|n| (n - 1.0).abs() < 1e-14));
         assert!(a != b && a != more && a == ClassDraws::new(3, 9, 7, None).atoms(0, 4));
         assert!(a != ClassDraws::new(4, 2, 7, None).atoms(0, 4));
     }
@@ -99,6 +99,6 @@ mod tests {
         let reduced = range::reduce(&synth::blobs(2, 3, 20, 1)).unwrap().unwrap();
         let seen = ClassDraws::new(1, 2, 20, Some(&reduced)).atoms(1, 3);
         let all = ClassDraws::new(1, 2, 20, None).atoms(1, 3);
-        assert!((seen - mul(reduced.basis.transpose(), all.as_ref())).norm_max() < 1e-15);
+        assert!((seen - mul(reduced.basis.transpose(), &all)).norm_max() < 1e-15);
     }
 }

@@ -1,6 +1,6 @@
 //! The graph of nearest atoms and its Laplacian.
 
-use crate::linalg::{column, gram, mul, vectorised};
+use crate::linalg::{column, gram, mul, wide};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -40,15 +40,12 @@ impl AtomGraph {
             let inner = gram.col(j);
             squared.clear();
             squared.extend(inner.iter());
-            let sum = vectorised(
-                #[inline(always)]
-                || {
-                    for (v, norm) in squared.iter_mut().zip(&norms) {
-                        *v = (norm + norms[j] - 2.0 * *v).max(0.0);
-                    }
-                    sum_of_roots(squared)
-                },
-            );
+            let sum = wide!({
+                for (v, norm) in squared.iter_mut().zip(&norms) {
+                    *v = (norm + norms[j] - 2.0 * *v).max(0.0);
+                }
+                sum_of_roots(squared)
+            });
             let mut nearest: Vec<(f64, usize)> = Vec::with_capacity(k + 1);
             let mut farthest = f64::INFINITY;
             for (i, &distance) in squared.iter().enumerate() {
@@ -133,7 +130,8 @@ impl AtomGraph {
     /// `target += L a`.
     pub fn add_product(&self, a: MatRef<'_, f64>, target: &mut Mat<f64>) {
         for c in 0..a.ncols() {
-            let (from, to) = (column(a, c), target.col_as_slice_mut(c));
+            let from = column(a, c);
+            let to = target.col_as_slice_mut(c);
             for &(i, j, weight) in &self.edges {
                 let difference = weight * (from[i] - from[j]);
                 to[i] += difference;
@@ -146,9 +144,9 @@ impl AtomGraph {
     /// is row `i` of `q`.
     pub fn energy(&self, q: MatRef<'_, f64>, c: MatRef<'_, f64>) -> f64 {
         let rows = q.transpose().to_owned();
-        let weighted = mul(c, rows.as_ref());
+        let weighted = mul(c, &rows);
         let along = |&(i, j, weight): &(usize, usize, f64)| {
-            let ends = |a| (column(rows.as_ref(), a), column(weighted.as_ref(), a));
+            let ends = |a| (rows.col_as_slice(a), weighted.col_as_slice(a));
             let ((qi, ci), (qj, cj)) = (ends(i), ends(j));
             let mut sums = [0.0; 4];
             for k in 0..qi.len() {
@@ -171,7 +169,8 @@ impl AtomGraph {
         }
         let mut components = self.n_atoms;
         for &(i, j, _) in &self.edges {
-            let (a, b) = (root(&mut parent, i), root(&mut parent, j));
+            let a = root(&mut parent, i);
+            let b = root(&mut parent, j);
             if a != b {
                 parent[a] = b;
                 components -= 1;
@@ -224,7 +223,7 @@ mod tests {
         let graph = AtomGraph::new(atoms().as_ref(), 3, Affinity::Squared);
         let (q, y) = (Mat::from_fn(20, 4, |i, k| ((i * 7 + k * 5) % 11) as f64 / 11.0 - 0.4), atoms());
         let y = y.subrows(0, 4);
-        let z = mul(q.as_ref(), y);
+        let z = mul(&q, y);
         let l = graph.laplacian();
         let expected: f64 = z.col_iter().map(|z| z.transpose() * &l * z).sum();
         let found = graph.energy(q.as_ref(), mul(y, y.transpose()).as_ref());
@@ -237,8 +236,8 @@ mod tests {
             let graph = AtomGraph::new(atoms().as_ref(), k, affinity);
             let l = graph.laplacian();
             assert_eq!(l, l.transpose().to_owned());
-            assert!(mul(l.as_ref(), Mat::from_fn(20, 1, |_, _| 1.0).as_ref()).norm_max() < 1e-13);
-            let (values, _) = sym_eig(l.as_ref(), "t").unwrap();
+            assert!(mul(&l, Mat::from_fn(20, 1, |_, _| 1.0)).norm_max() < 1e-13);
+            let (values, _) = sym_eig(&l, "t").unwrap();
             assert!(values[19] > -1e-13);
             assert_eq!(values.iter().filter(|v| v.abs() < 1e-12).count(), graph.components());
             assert!((0..20).all(|j| (0..20).filter(|&i| i != j && l[(i, j)] != 0.0).count() >= k.min(19)));
@@ -249,12 +248,11 @@ mod tests {
     fn rotations_change_nothing_and_permutations_permute() {
         let d = atoms();
         let l = AtomGraph::new(d.as_ref(), 2, Affinity::Squared).laplacian();
-        let (q, _) =
-            qr(Mat::from_fn(5, 5, |i, j| ((i * 3 + j * j * 5 + 1) % 7) as f64 + f64::from(u8::from(i == j))).as_ref());
-        let rotated = AtomGraph::new(mul(q.as_ref(), d.as_ref()).as_ref(), 2, Affinity::Squared).laplacian();
+        let (q, _) = qr(Mat::from_fn(5, 5, |i, j| ((i * 3 + j * j * 5 + 1) % 7) as f64 + f64::from(u8::from(i == j))));
+        let rotated = AtomGraph::new(mul(&q, &d).as_ref(), 2, Affinity::Squared).laplacian();
         assert!((&l - rotated).norm_max() < 1e-12);
         let order: Vec<usize> = (0..20).map(|i| (i * 7 + 3) % 20).collect();
-        let permuted = AtomGraph::new(select_columns(d.as_ref(), &order).as_ref(), 2, Affinity::Squared).laplacian();
+        let permuted = AtomGraph::new(select_columns(&d, &order).as_ref(), 2, Affinity::Squared).laplacian();
         for i in 0..20 {
             for j in 0..20 {
                 assert!((permuted[(i, j)] - l[(order[i], order[j])]).abs() < 1e-12);

@@ -122,7 +122,7 @@ mod tests {
         let data = dataset(x, &["a", "a", "a", "b", "b", "b"]);
         let (d, blocks) = class_pca_mean(&data, 3, &mut ()).unwrap();
         assert_eq!(blocks.sizes().collect::<Vec<_>>(), [3, 3]);
-        assert!(column_norms(d.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
+        assert!(column_norms(&d).iter().all(|n| (n - 1.0).abs() < 1e-12));
         let mean = crate::pca::mean(data.class(0));
         let length = dot(&mean, &mean).sqrt();
         assert!((0..4).all(|i| (d[(i, 2)] - mean[i] / length).abs() < 1e-12));
@@ -141,6 +141,6 @@ mod tests {
         let (d, blocks) = class_pca_mean(&dataset(x, &["a", "a", "a", "b", "b", "c"]), 3, &mut trace).unwrap();
         assert_eq!(blocks.sizes().collect::<Vec<_>>(), [1, 1, 1]);
         assert_eq!(trace.warnings.len(), 1);
-        assert!(d.is_all_finite() && column_norms(d.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
+        assert!(d.is_all_finite() && column_norms(&d).iter().all(|n| (n - 1.0).abs() < 1e-12));
     }
 }

@@ -72,7 +72,7 @@ impl Path<'_> {
         let count = |r: usize| {
             let mut params = params.clone();
             params.extend(combination(&self.readout, r));
-            let found = best_class(self.method.read_out(&params, &terms)?.as_ref());
+            let found = best_class(self.method.read_out(&params, &terms)?);
             Ok(found.iter().zip(self.truth).filter(|(found, truth)| found == truth).count())
         };
         let counts = (0..size(&self.readout)).map(count).collect::<Result<_>>()?;
@@ -95,7 +95,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Trains to the largest number of iterations.
     fn follow(&mut self) -> Result<()> {
-        let (params, iterations) = (self.path.params.clone(), self.path.iterations);
+        let params = self.path.params.clone();
+        let iterations = self.path.iterations;
         let Some(model) = self.train(&params)? else { return Ok(()) };
         // Training that ended early stands for every larger number of iterations. A smaller one that was not offered on
         // the way needs a training of its own.
@@ -141,7 +142,8 @@ impl Walk<'_> {
 
     /// Counts right answers for every combination of decision parameters.
     fn look(&mut self, model: &dyn Classifier) -> Counts {
-        let (decisions, readouts) = (size(&self.path.decision), size(&self.path.readout));
+        let decisions = size(&self.path.decision);
+        let readouts = size(&self.path.readout);
         let mut counts = Vec::with_capacity(decisions * readouts);
         // Each combination is decided from the one before it, which is a good start where something is fitted again.
         let mut held: Option<Box<dyn Classifier>> = None;

@@ -1,7 +1,7 @@
 //! Principal directions with a fixed sign rule.
 
 use crate::Result;
-use crate::linalg::{fix_signs, gram, mul, normalize_columns, outer_gram, svd, sym_eig_leading};
+use crate::linalg::{fix_signs, gram, mul, normalize_columns, outer_gram, rank_above, svd, sym_eig_leading, trace};
 use faer::{Mat, MatRef};
 
 /// Below this ratio of eigenvalues the Gram matrix has lost too many digits and the SVD is used instead.
@@ -29,15 +29,15 @@ pub fn pca(x: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Pca> {
     let total_variance = centred.squared_norm_l2() / divisor;
     let most = most.min(m).min(n.saturating_sub(1));
 
-    let small_gram = if m <= n { outer_gram(centred.as_ref()) } else { gram(centred.as_ref()) };
-    let (values, leading) = sym_eig_leading(small_gram.as_ref(), most, stage)?;
+    let small_gram = if m <= n { outer_gram(&centred) } else { gram(&centred) };
+    let (values, leading) = sym_eig_leading(&small_gram, most, stage)?;
     let precise = most == 0 || values[most - 1] > GRAM_IS_ENOUGH * values[0];
     let (mut basis, variances) = if precise {
-        let mut basis = if m <= n { leading } else { mul(centred.as_ref(), leading.as_ref()) };
+        let mut basis = if m <= n { leading } else { mul(&centred, &leading) };
         normalize_columns(basis.as_mut());
         (basis, values.iter().map(|v| v / divisor).collect())
     } else {
-        let (u, s, _) = svd(centred.as_ref(), stage)?;
+        let (u, s, _) = svd(&centred, stage)?;
         let floor = m.max(n) as f64 * f64::EPSILON * s[0];
         let rank = s.iter().take(most).take_while(|&&s| s > floor).count();
         (u.subcols(0, rank).to_owned(), s[..rank].iter().map(|s| s * s / divisor).collect::<Vec<_>>())
@@ -52,13 +52,12 @@ pub fn pca_from_scatter(mean: Vec<f64>, scatter: MatRef<'_, f64>, n: f64, most: 
     let m = scatter.nrows();
     let divisor = (n - 1.0).max(1.0);
     let (values, leading) = sym_eig_leading(scatter, most, stage)?;
-    let floor = m as f64 * f64::EPSILON * values.first().copied().unwrap_or(0.0);
-    let rank = values.iter().take_while(|&&v| v > floor).count();
+    let rank = rank_above(&values, m as f64 * f64::EPSILON);
     let mut basis = leading.subcols(0, rank).to_owned();
     normalize_columns(basis.as_mut());
     fix_signs(basis.as_mut());
     let variances = values[..rank].iter().map(|v| v / divisor).collect();
-    let total_variance = (0..m).map(|i| scatter[(i, i)]).sum::<f64>() / divisor;
+    let total_variance = trace(scatter) / divisor;
     Ok(Pca { mean, basis, variances, total_variance })
 }
 
@@ -98,10 +97,10 @@ mod tests {
         for (m, n) in [(6, 30), (30, 6), (12, 12)] {
             let x = data(m, n);
             let p = pca(x.as_ref(), 5, "t").unwrap();
-            assert!((gram(p.basis.as_ref()) - Mat::<f64>::identity(5, 5)).norm_max() < 1e-9);
+            assert!((gram(&p.basis) - Mat::<f64>::identity(5, 5)).norm_max() < 1e-9);
             let centred = Mat::from_fn(m, n, |i, j| x[(i, j)] - p.mean[i]);
-            let scores = mul(p.basis.transpose(), centred.as_ref());
-            let covariance = outer_gram(scores.as_ref());
+            let scores = mul(p.basis.transpose(), &centred);
+            let covariance = outer_gram(&scores);
             for i in 0..5 {
                 for j in 0..5 {
                     let expected = if i == j { p.variances[i] * (n - 1) as f64 } else { 0.0 };
@@ -121,7 +120,7 @@ mod tests {
 
     #[test]
     fn both_ways_agree_and_rank_is_respected() {
-        let x = mul(data(40, 3).as_ref(), data(3, 20).as_ref());
+        let x = mul(data(40, 3), data(3, 20));
         let p = pca(x.as_ref(), 10, "t").unwrap();
         assert_eq!(p.basis.ncols(), 3);
         let captured: f64 = p.variances.iter().sum();

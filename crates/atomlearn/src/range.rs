@@ -43,12 +43,12 @@ impl Reduced {
 
     /// `D = Q D_r`: columns of the reduced space back among all features.
     pub fn lift_columns(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
-        mul(self.basis.as_ref(), columns)
+        mul(&self.basis, columns)
     }
 
     /// `Omega_r = Omega Q`: the part of some rows that the samples can see.
     pub fn project_rows(&self, rows: MatRef<'_, f64>) -> Mat<f64> {
-        mul(rows, self.basis.as_ref())
+        mul(rows, &self.basis)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn check(train: &Dataset, rank: usize) {
         let reduced = reduce(train).unwrap().unwrap();
         assert_eq!(reduced.basis.shape(), (train.n_features(), rank));
-        assert!((gram(reduced.basis.as_ref()) - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-13);
+        assert!((gram(&reduced.basis) - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-13);
         assert!((reduced.lift_columns(reduced.train.x()) - train.x()).norm_max() < 1e-13);
         assert_eq!(reduced.train.blocks(), train.blocks());
         let rows = Mat::from_fn(3, rank, |i, j| (i + 2 * j) as f64 / 7.0);

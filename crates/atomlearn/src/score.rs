@@ -2,7 +2,7 @@
 
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
-use crate::linalg::{column, column_major, dot, gram, mul, mul_into, vectorised};
+use crate::linalg::{column, column_energies, column_major, dot, gram, mul, mul_into, wide};
 use crate::{Blocks, Result};
 use faer::{Mat, MatMut, MatRef, Scale};
 use rayon::prelude::*;
@@ -50,33 +50,34 @@ impl ClassResiduals {
 
     /// Residuals from the samples, their codes and the correlations `D^T x`.
     pub fn of(&self, x: MatRef<'_, f64>, codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
-        let energy: Vec<f64> = x.col_iter().map(|column| column.squared_norm_l2()).collect();
+        let energy: Vec<f64> = column_energies(x);
         self.of_products(&energy, codes, correlations)
     }
 
     /// Residuals from `|x|^2`, codes and correlations.
     pub fn of_products(&self, energy: &[f64], codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
-        let (mut code_copy, mut correlation_copy) = (None, None);
+        let mut code_copy = None;
+        let mut correlation_copy = None;
         let codes = column_major(codes, &mut code_copy);
         let correlations = column_major(correlations, &mut correlation_copy);
-        let (n_classes, n) = (self.blocks.len(), energy.len());
+        let n_classes = self.blocks.len();
+        let n = energy.len();
         let mut squared = Mat::zeros(n_classes, n);
         let mut code_energy = Mat::zeros(n_classes, n);
         let mut gz = Mat::new();
         for (c, range) in self.blocks.ranges().enumerate() {
             let z = codes.subrows(range.start, range.len());
             let b = correlations.subrows(range.start, range.len());
-            mul_into(&mut gz, self.grams[c].as_ref(), z);
-            vectorised(
-                #[inline(always)]
-                || {
-                    for i in 0..n {
-                        let (z, b, gz) = (column(z, i), column(b, i), column(gz.as_ref(), i));
-                        squared[(c, i)] = (energy[i] - 2.0 * dot(z, b) + dot(z, gz)).max(0.0);
-                        code_energy[(c, i)] = dot(z, z);
-                    }
-                },
-            );
+            mul_into(&mut gz, &self.grams[c], z);
+            wide!({
+                for i in 0..n {
+                    let z = column(z, i);
+                    let b = column(b, i);
+                    let gz = gz.col_as_slice(i);
+                    squared[(c, i)] = (energy[i] - 2.0 * dot(z, b) + dot(z, gz)).max(0.0);
+                    code_energy[(c, i)] = dot(z, z);
+                }
+            });
         }
         Residuals { squared, code_energy }
     }
@@ -105,7 +106,7 @@ impl RidgeResiduals {
         let mut stacked = Mat::zeros(2 * n_atoms, m);
         for range in blocks.ranges() {
             let own = dictionary.subcols(range.start, range.len());
-            let mut v = mul(gram(own).as_ref(), map.subrows(range.start, range.len()));
+            let mut v = mul(gram(own), map.subrows(range.start, range.len()));
             v -= Scale(2.0) * own.transpose();
             stacked.subrows_mut(n_atoms + range.start, range.len()).copy_from(v);
         }
@@ -125,17 +126,14 @@ impl RidgeResiduals {
 
     /// Class residuals of the samples.
     pub fn of(&self, x: MatRef<'_, f64>) -> Residuals {
-        let (mut squared, mut code_energy) =
-            (Mat::zeros(self.blocks.len(), x.ncols()), Mat::zeros(self.blocks.len(), x.ncols()));
+        let mut squared = Mat::zeros(self.blocks.len(), x.ncols());
+        let mut code_energy = Mat::zeros(self.blocks.len(), x.ncols());
         let tiles = squared.par_col_chunks_mut(TILE).zip(code_energy.par_col_chunks_mut(TILE)).enumerate();
         tiles.for_each_init(Mat::new, |both, (t, (squared, code_energy))| {
             let x = x.subcols(t * TILE, squared.ncols());
             // Samples in rows: sums over atoms then go along whole columns.
             mul_into(both, x.transpose(), self.stacked.transpose());
-            vectorised(
-                #[inline(always)]
-                || self.tile(x, both.as_ref(), squared, code_energy),
-            );
+            wide!(self.tile(x, both.as_ref(), squared, code_energy));
         });
         Residuals { squared, code_energy }
     }
@@ -149,12 +147,15 @@ impl RidgeResiduals {
         mut squared: MatMut<'_, f64>,
         mut code_energy: MatMut<'_, f64>,
     ) {
-        let (n, n_atoms) = (x.ncols(), self.blocks.total());
-        let energy: Vec<f64> = x.col_iter().map(|column| column.squared_norm_l2()).collect();
+        let n = x.ncols();
+        let n_atoms = self.blocks.total();
+        let energy: Vec<f64> = column_energies(x);
         for (c, range) in self.blocks.ranges().enumerate() {
-            let (mut change, mut own) = ([0.0; TILE], [0.0; TILE]);
+            let mut change = [0.0; TILE];
+            let mut own = [0.0; TILE];
             for k in range {
-                let (z, v) = (&column(both, k)[..n], &column(both, n_atoms + k)[..n]);
+                let z = &column(both, k)[..n];
+                let v = &column(both, n_atoms + k)[..n];
                 for i in 0..n {
                     change[i] += z[i] * v[i];
                     own[i] += z[i] * z[i];
@@ -198,7 +199,9 @@ impl RidgeResiduals {
 impl ExportedResiduals {
     /// What [`Residuals::regularized`] computes.
     pub fn regularized(&self, graph: &mut Graph) -> Value {
-        let (zero, one, infinity) = (graph.scalar(0.0), graph.scalar(1.0), graph.scalar(f64::INFINITY));
+        let zero = graph.scalar(0.0);
+        let one = graph.scalar(1.0);
+        let infinity = graph.scalar(f64::INFINITY);
         let used = graph.op("Greater", &[&self.code_energy, &zero]);
         let divisor = graph.op("Where", &[&used, &self.code_energy, &one]);
         let ratio = graph.op("Div", &[&self.squared, &divisor]);
@@ -218,7 +221,8 @@ impl Residuals {
     /// If every class of a sample has an empty code, the plain residuals stand, so that a decision is still possible.
     pub fn regularized(&self) -> Mat<f64> {
         Mat::from_fn(self.squared.nrows(), self.squared.ncols(), |c, i| {
-            let (squared, energy) = (self.squared[(c, i)], self.code_energy[(c, i)]);
+            let squared = self.squared[(c, i)];
+            let energy = self.code_energy[(c, i)];
             if energy > 0.0 {
                 (squared / energy).sqrt()
             } else if self.code_energy.col(i).norm_max() == 0.0 {
@@ -253,11 +257,8 @@ mod tests {
         let x = Mat::from_fn(6, 4, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
         let z = Mat::from_fn(7, 4, |i, j| if i < 3 && j == 3 { 0.0 } else { ((i + 2 * j) % 7) as f64 / 7.0 - 0.4 });
         let blocks = Blocks::from_sizes([3, 4]);
-        let found = ClassResiduals::new(d.as_ref(), &blocks).of(
-            x.as_ref(),
-            z.as_ref(),
-            mul(d.transpose(), x.as_ref()).as_ref(),
-        );
+        let found =
+            ClassResiduals::new(d.as_ref(), &blocks).of(x.as_ref(), z.as_ref(), mul(d.transpose(), &x).as_ref());
         for (c, range) in blocks.ranges().enumerate() {
             let part = mul(d.subcols(range.start, range.len()), z.subrows(range.start, range.len()));
             for i in 0..4 {
@@ -266,7 +267,7 @@ mod tests {
             }
         }
         let rows = |a: &Mat<f64>| a.transpose().to_owned();
-        let (zt, bt) = (rows(&z), rows(&mul(d.transpose(), x.as_ref())));
+        let (zt, bt) = (rows(&z), rows(&mul(d.transpose(), &x)));
         let again = ClassResiduals::new(d.as_ref(), &blocks).of(x.as_ref(), zt.transpose(), bt.transpose());
         assert_eq!(again.squared, found.squared);
         assert_eq!(found.regularized()[(0, 3)], f64::INFINITY);
@@ -280,8 +281,8 @@ mod tests {
         let x = Mat::from_fn(6, n, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
         let blocks = Blocks::from_sizes([3, 0, 4]);
         let residuals = RidgeResiduals::new(d.as_ref(), &blocks, 0.1, "t").unwrap();
-        let (z, found) = (mul(residuals.map(), x.as_ref()), residuals.of(x.as_ref()));
-        assert!((mul(ridge_map(d.as_ref(), 0.1, "t").unwrap().as_ref(), x.as_ref()) - &z).norm_max() < 1e-14);
+        let (z, found) = (mul(residuals.map(), &x), residuals.of(x.as_ref()));
+        assert!((mul(ridge_map(d.as_ref(), 0.1, "t").unwrap(), &x) - &z).norm_max() < 1e-14);
         for (c, range) in blocks.ranges().enumerate() {
             let part = mul(d.subcols(range.start, range.len()), z.subrows(range.start, range.len()));
             for i in 0..n {

@@ -15,7 +15,8 @@ pub fn blobs(n_classes: usize, per_class: usize, dim: usize, seed: u64) -> Datas
     for c in 0..n_classes {
         let basis = Mat::from_fn(dim, 3, |_, _| normal());
         for i in 0..per_class {
-            let (a, b) = (normal(), normal());
+            let a = normal();
+            let b = normal();
             for k in 0..dim {
                 x[(k, c * per_class + i)] =
                     2.0 * basis[(k, 0)] + a * basis[(k, 1)] + b * basis[(k, 2)] + 0.1 * normal();

@@ -13,7 +13,7 @@
 
 use super::{Gamma, Kernel, far_origin, plain_distances};
 use crate::export::{Graph, Value};
-use crate::linalg::{Spd, mul, norm1, scaled_columns, select_columns, sym_eig};
+use crate::linalg::{Spd, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
 use crate::pca::centred;
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef};
@@ -130,7 +130,7 @@ impl KernelMap {
 
     /// `phi` of every sample.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        mul(self.root.transpose(), self.kernel.matrix(self.gamma[(0, 0)], self.landmarks.as_ref(), x).as_ref())
+        mul(self.root.transpose(), self.kernel.matrix(self.gamma[(0, 0)], self.landmarks.as_ref(), x))
     }
 
     /// The map as part of an ONNX graph.
@@ -202,14 +202,14 @@ fn inverse_root(k: Mat<f64>, watch: &mut dyn Observer) -> Result<Mat<f64>> {
     if !k.is_all_finite() {
         return Err(Error::numeric(STAGE, "kernel values overflow; scale the samples first, for example with `unit`"));
     }
-    let norm = norm1(k.as_ref());
+    let norm = norm1(&k);
     if let Ok(factor) = Spd::new(k.clone(), STAGE)
         && factor.condition(norm) < WELL_CONDITIONED
     {
         return Ok(factor.inverse_root());
     }
-    let (values, vectors) = sym_eig(k.as_ref(), STAGE)?;
-    let kept = values.iter().take_while(|&&v| v > CUT * values[0] && v > 0.0).count();
+    let (values, vectors) = sym_eig(&k, STAGE)?;
+    let kept = rank_above(&values, CUT);
     if kept == 0 {
         return Err(Error::numeric(STAGE, "the kernel matrix is zero"));
     }
@@ -240,7 +240,7 @@ mod tests {
         for text in ["rbf:auto", "rbf:0.5:10", "laplacian:auto*2", "chi2:auto", "poly:3", "poly:2:12"] {
             let map = KernelMap::fit(&spec(text), x.as_ref(), &mut ()).unwrap();
             let expected = map.kernel.matrix(map.gamma[(0, 0)], map.landmarks.as_ref(), new.as_ref());
-            let found = mul(map.apply(map.landmarks.as_ref()).transpose(), map.apply(new.as_ref()).as_ref());
+            let found = mul(map.apply(map.landmarks.as_ref()).transpose(), map.apply(new.as_ref()));
             assert!((found - expected).norm_max() < 1e-6, "{text}");
             assert_eq!(map.landmarks.ncols(), spec(text).landmarks.unwrap_or(24), "{text}");
         }

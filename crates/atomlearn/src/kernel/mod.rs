@@ -5,7 +5,7 @@ mod map;
 pub use map::{KernelMap, KernelSpec, spread_out};
 
 use crate::export::{Graph, Value};
-use crate::linalg::mul;
+use crate::linalg::{column_energies, mul};
 use crate::pca::{centred, mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef, Scale};
@@ -73,7 +73,8 @@ impl Kernel {
             Kernel::Rbf => squared_distances(landmarks, x),
             Kernel::Laplacian => each_pair(landmarks, x, |a, b| (a - b).abs()),
             Kernel::Chi2 => each_pair(landmarks, x, |a, b| {
-                let (a, b) = (a.max(0.0), b.max(0.0));
+                let a = a.max(0.0);
+                let b = b.max(0.0);
                 if a + b > 0.0 { (a - b) * (a - b) / (a + b) } else { 0.0 }
             }),
         }
@@ -116,33 +117,38 @@ impl Kernel {
         let distances = match self {
             Kernel::Poly(degree) => {
                 let inner = graph.times(x, landmarks);
-                let (shifted, degree) = (graph.op("Add", &[&inner, &one]), graph.scalar(f64::from(degree)));
+                let shifted = graph.op("Add", &[&inner, &one]);
+                let degree = graph.scalar(f64::from(degree));
                 return graph.op("Pow", &[&shifted, &degree]);
             }
             Kernel::Rbf => {
-                let (mut x, mut landmarks) = (x.clone(), landmarks.to_owned());
+                let mut x = x.clone();
+                let mut landmarks = landmarks.to_owned();
                 if let Some(origin) = far_origin(landmarks.as_ref()) {
                     landmarks = centred(landmarks.as_ref(), &origin);
                     let origin = graph.row(origin);
                     x = graph.op("Sub", &[&x, &origin]);
                 }
                 let inner = graph.times(&x, (Scale(-2.0) * &landmarks).as_ref());
-                let (own, norms) = (graph.energy(&x), graph.row(landmarks.col_iter().map(|l| l.squared_norm_l2())));
+                let own = graph.energy(&x);
+                let norms = graph.row(landmarks.col_iter().map(|l| l.squared_norm_l2()));
                 let both = graph.op("Add", &[&own, &norms]);
                 let squared = graph.op("Add", &[&both, &inner]);
                 graph.positive(&squared)
             }
             // Samples x features x landmarks, summed over features.
             Kernel::Laplacian | Kernel::Chi2 => {
-                let (last, middle) = (graph.integers(&[2]), graph.integers(&[1]));
-                let (mut x, mut landmarks) = (graph.op("Unsqueeze", &[x, &last]), graph.matrix(landmarks));
+                let last = graph.integers(&[2]);
+                let middle = graph.integers(&[1]);
+                let mut x = graph.op("Unsqueeze", &[x, &last]);
+                let mut landmarks = graph.matrix(landmarks);
                 if self == Kernel::Chi2 {
                     (x, landmarks) = (graph.positive(&x), graph.positive(&landmarks));
                 }
                 let difference = graph.op("Sub", &[&x, &landmarks]);
                 let terms = if self == Kernel::Chi2 {
-                    let (squares, sums) =
-                        (graph.op("Mul", &[&difference, &difference]), graph.op("Add", &[&x, &landmarks]));
+                    let squares = graph.op("Mul", &[&difference, &difference]);
+                    let sums = graph.op("Add", &[&x, &landmarks]);
                     let zero = graph.scalar(0.0);
                     let divides = graph.op("Greater", &[&sums, &zero]);
                     let divisor = graph.op("Where", &[&divides, &sums, &one]);
@@ -180,7 +186,7 @@ fn far_origin(landmarks: MatRef<'_, f64>) -> Option<Vec<f64>> {
 
 /// `|l|^2 + |x|^2 - 2 l . x`.
 fn plain_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
-    let norms: Vec<f64> = landmarks.col_iter().map(|l| l.squared_norm_l2()).collect();
+    let norms: Vec<f64> = column_energies(landmarks);
     let mut distances = mul(landmarks.transpose(), x);
     for (column, x) in distances.as_mut().col_iter_mut().zip(x.col_iter()) {
         let own = x.squared_norm_l2();

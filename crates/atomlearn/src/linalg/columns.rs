@@ -1,26 +1,13 @@
 //! Operations on the columns of a matrix.
 
-use faer::{ColRef, Mat, MatMut, MatRef};
+use super::{View, dot};
+use faer::{ColRef, Mat, MatMut};
 
 /// Norms below this count as zero; such columns are left as they are, never divided.
 pub(crate) const ZERO_NORM: f64 = 1e-12;
 
-/// Inner product of two vectors, eight sums at a time so that it vectorises.
-#[inline(always)]
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0f64; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a8.zip(b8) {
-        for l in 0..8 {
-            sums[l] += x[l] * y[l];
-        }
-    }
-    rest + sums.iter().sum::<f64>()
-}
-
 /// Euclidean norm of every column, safe against overflow and underflow.
-pub fn column_norms(x: MatRef<'_, f64>) -> Vec<f64> {
+pub fn column_norms(x: impl View) -> Vec<f64> {
     let safe = |column: ColRef<'_, f64>| {
         let norm = column.norm_l2();
         if is_safe_norm(norm) {
@@ -29,7 +16,12 @@ pub fn column_norms(x: MatRef<'_, f64>) -> Vec<f64> {
         let largest = column.norm_max();
         if largest > 0.0 { largest * column.iter().map(|v| (v / largest).powi(2)).sum::<f64>().sqrt() } else { norm }
     };
-    x.col_iter().map(safe).collect()
+    x.view().col_iter().map(safe).collect()
+}
+
+/// Squared norm of every column.
+pub fn column_energies(x: impl View) -> Vec<f64> {
+    x.view().col_iter().map(|column| column.squared_norm_l2()).collect()
 }
 
 /// The direction of a vector too long or too short for its norm: `to` becomes `from` at unit length, zero if `from` is.
@@ -71,17 +63,19 @@ pub fn normalize_columns(x: MatMut<'_, f64>) -> usize {
 }
 
 /// `<A, B>`, the sum of the products of their entries.
-pub fn inner(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> f64 {
-    a.col_iter().zip(b.col_iter()).map(|(a, b)| a.transpose() * b).sum()
+pub fn inner(a: impl View, b: impl View) -> f64 {
+    a.view().col_iter().zip(b.view().col_iter()).map(|(a, b)| a.transpose() * b).sum()
 }
 
 /// Frobenius norm.
-pub fn frobenius(a: MatRef<'_, f64>) -> f64 {
-    a.norm_l2()
+pub fn frobenius(a: impl View) -> f64 {
+    a.view().norm_l2()
 }
 
 /// `|new - old| / |new|`, zero if both are zero.
-pub fn relative_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
+pub fn relative_change(new: impl View, old: impl View) -> f64 {
+    let new = new.view();
+    let old = old.view();
     let mut difference = Vec::with_capacity(new.nrows());
     let mut squared = |(new, old): (ColRef<'_, f64>, ColRef<'_, f64>)| {
         difference.clear();
@@ -93,7 +87,8 @@ pub fn relative_change(new: MatRef<'_, f64>, old: MatRef<'_, f64>) -> f64 {
 }
 
 /// The given columns, in the given order.
-pub fn select_columns(x: MatRef<'_, f64>, columns: &[usize]) -> Mat<f64> {
+pub fn select_columns(x: impl View, columns: &[usize]) -> Mat<f64> {
+    let x = x.view();
     let mut selected = Mat::zeros(x.nrows(), columns.len());
     for (mut target, &j) in selected.col_iter_mut().zip(columns) {
         target.copy_from(x.col(j));
@@ -113,6 +108,22 @@ pub fn concat_columns(parts: &[Mat<f64>]) -> Mat<f64> {
     all
 }
 
+/// `a + value I` in place.
+pub fn add_diagonal(a: &mut Mat<f64>, value: f64) {
+    (0..a.nrows()).for_each(|i| a[(i, i)] += value);
+}
+
+/// Sum of the diagonal.
+pub fn trace(a: impl View) -> f64 {
+    let a = a.view();
+    (0..a.nrows()).map(|i| a[(i, i)]).sum()
+}
+
+/// `H`: one column per sample, one in the row of its class and zero elsewhere.
+pub fn one_hot(targets: &[usize], n_classes: usize) -> Mat<f64> {
+    Mat::from_fn(n_classes, targets.len(), |c, i| if targets[i] == c { 1.0 } else { 0.0 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,11 +132,11 @@ mod tests {
     fn unit_columns_and_zero_columns() {
         let mut x = faer::mat![[3.0, 0.0, 1e200, 1.7e308], [4.0, 0.0, 1e200, 1.7e308]];
         assert_eq!(normalize_columns(x.as_mut()), 1);
-        let norms = column_norms(x.as_ref());
+        let norms = column_norms(&x);
         assert!((norms[0] - 1.0).abs() < 1e-15 && norms[1] == 0.0);
         assert!((norms[2] - 1.0).abs() < 1e-15 && (norms[3] - 1.0).abs() < 1e-15);
         let tiny = faer::mat![[3e-310], [4e-310]];
-        assert!((column_norms(tiny.as_ref())[0] / 5e-310 - 1.0).abs() < 1e-10);
+        assert!((column_norms(&tiny)[0] / 5e-310 - 1.0).abs() < 1e-10);
     }
 
     #[test]
@@ -144,17 +155,20 @@ mod tests {
     }
 
     #[test]
-    fn dot_equals_its_definition() {
-        let a: Vec<f64> = (0..21).map(|i| i as f64).collect();
-        assert_eq!(dot(&a, &a), (0..21).map(|i| (i * i) as f64).sum::<f64>());
+    fn diagonals_energies_and_labels_equal_their_definitions() {
+        let mut a = faer::mat![[1.0, 2.0], [3.0, 4.0]];
+        assert_eq!((trace(&a), column_energies(&a)), (5.0, vec![10.0, 20.0]));
+        add_diagonal(&mut a, 0.5);
+        assert_eq!(a, faer::mat![[1.5, 2.0], [3.0, 4.5]]);
+        assert_eq!(one_hot(&[1, 0, 1], 3), faer::mat![[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]);
     }
 
     #[test]
     fn select_and_concat() {
         let x = Mat::from_fn(2, 4, |i, j| (10 * i + j) as f64);
-        let picked = select_columns(x.as_ref(), &[3, 1]);
+        let picked = select_columns(&x, &[3, 1]);
         assert_eq!(picked, faer::mat![[3.0, 1.0], [13.0, 11.0]]);
         assert_eq!(concat_columns(&[picked.clone(), picked.clone()]).ncols(), 4);
-        assert_eq!(relative_change(picked.as_ref(), picked.as_ref()), 0.0);
+        assert_eq!(relative_change(&picked, &picked), 0.0);
     }
 }

@@ -1,5 +1,6 @@
 //! Matrix products, parallel over fixed column panels.
 
+use super::View;
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -15,21 +16,25 @@ const GRAM_LEAF: usize = 256;
 const PARALLEL_FROM: usize = 1 << 18;
 
 /// `a b`.
-pub fn mul(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+pub fn mul(a: impl View, b: impl View) -> Mat<f64> {
+    let a = a.view();
+    let b = b.view();
     let mut product = Mat::zeros(a.nrows(), b.ncols());
     into(product.as_mut(), Accum::Replace, a, b, 1.0);
     product
 }
 
 /// [`mul`] into memory at hand.
-pub(crate) fn mul_into(product: &mut Mat<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
+pub(crate) fn mul_into(product: &mut Mat<f64>, a: impl View, b: impl View) {
+    let a = a.view();
+    let b = b.view();
     product.resize_with(a.nrows(), b.ncols(), |_, _| 0.0);
     into(product.as_mut(), Accum::Replace, a, b, 1.0);
 }
 
 /// `target += scale * a b`.
-pub fn mul_add(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
-    into(target, Accum::Add, a, b, scale);
+pub fn mul_add(target: MatMut<'_, f64>, scale: f64, a: impl View, b: impl View) {
+    into(target, Accum::Add, a.view(), b.view(), scale);
 }
 
 fn into(target: MatMut<'_, f64>, accum: Accum, a: MatRef<'_, f64>, b: MatRef<'_, f64>, scale: f64) {
@@ -46,29 +51,31 @@ fn into(target: MatMut<'_, f64>, accum: Accum, a: MatRef<'_, f64>, b: MatRef<'_,
 }
 
 /// `a^T a`, exactly symmetric.
-pub fn gram(a: MatRef<'_, f64>) -> Mat<f64> {
-    let n = a.ncols();
+pub fn gram(a: impl View) -> Mat<f64> {
+    let n = a.view().ncols();
     let mut product = Mat::zeros(n, n);
     gram_into(&mut product, a);
     product
 }
 
 /// [`gram`] into memory at hand.
-pub(crate) fn gram_into(product: &mut Mat<f64>, a: MatRef<'_, f64>) {
+pub(crate) fn gram_into(product: &mut Mat<f64>, a: impl View) {
+    let a = a.view();
     lower_product(product.as_mut(), Accum::Replace, 1.0, a.transpose(), a);
     mirror(product);
 }
 
 /// Adds `scale * a b`, known to be symmetric or part of a symmetric sum, to the lower triangle of `target`.
-pub(crate) fn add_lower_product(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
-    lower_product(target, Accum::Add, scale, a, b);
+pub(crate) fn add_lower_product(target: MatMut<'_, f64>, scale: f64, a: impl View, b: impl View) {
+    lower_product(target, Accum::Add, scale, a.view(), b.view());
 }
 
 /// The lower triangle of `a b` by halves: one large product below the diagonal, the same again on either side of it.
 fn lower_product(product: MatMut<'_, f64>, accum: Accum, scale: f64, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
     let n = a.nrows();
     if n <= GRAM_LEAF {
-        let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+        let lower = BlockStructure::TriangularLower;
+        let full = BlockStructure::Rectangular;
         return triangular_matmul(product, lower, accum, a, full, b, full, scale, Par::Seq);
     }
     let half = n / 2;
@@ -85,8 +92,10 @@ fn lower_product(product: MatMut<'_, f64>, accum: Accum, scale: f64, a: MatRef<'
 }
 
 /// Adds `scale * a a^T` to the lower triangle of `target`.
-pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>) {
-    let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, scale: f64, a: impl View) {
+    let a = a.view();
+    let lower = BlockStructure::TriangularLower;
+    let full = BlockStructure::Rectangular;
     triangular_matmul(target, lower, Accum::Add, a, full, a.transpose(), full, scale, Par::Seq);
 }
 
@@ -111,8 +120,11 @@ pub(crate) fn mirror(product: &mut Mat<f64>) {
 }
 
 /// `r b` with `r` upper triangular; what stands below its diagonal is not read.
-pub fn upper_mul(r: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
-    let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
+pub fn upper_mul(r: impl View, b: impl View) -> Mat<f64> {
+    let r = r.view();
+    let b = b.view();
+    let upper = BlockStructure::TriangularUpper;
+    let full = BlockStructure::Rectangular;
     let mut product = Mat::zeros(r.nrows(), b.ncols());
     product.as_mut().par_col_chunks_mut(PANEL).enumerate().for_each(|(p, panel)| {
         let b = b.subcols(p * PANEL, panel.ncols());
@@ -122,8 +134,8 @@ pub fn upper_mul(r: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 }
 
 /// `a a^T`, exactly symmetric.
-pub fn outer_gram(a: MatRef<'_, f64>) -> Mat<f64> {
-    gram(a.transpose())
+pub fn outer_gram(a: impl View) -> Mat<f64> {
+    gram(a.view().transpose())
 }
 
 #[cfg(test)]
@@ -142,16 +154,16 @@ mod tests {
     fn products_equal_their_definition_across_panel_edges() {
         for (m, k, n) in [(3, 2, 1), (70, 40, 127), (33, 64, 129), (20, 80, 600)] {
             let (a, b) = (matrix(m, k), matrix(k, n));
-            assert!((mul(a.as_ref(), b.as_ref()) - naive(a.as_ref(), b.as_ref())).norm_max() < 1e-11);
+            assert!((mul(&a, &b) - naive(a.as_ref(), b.as_ref())).norm_max() < 1e-11);
             let mut sum = matrix(m, n);
-            mul_add(sum.as_mut(), -2.0, a.as_ref(), b.as_ref());
+            mul_add(sum.as_mut(), -2.0, &a, &b);
             let expected = matrix(m, n) - faer::Scale(2.0) * naive(a.as_ref(), b.as_ref());
             assert!((&sum - expected).norm_max() < 1e-11);
-            assert!((gram(b.as_ref()) - naive(b.transpose(), b.as_ref())).norm_max() < 1e-11);
-            assert!((outer_gram(a.as_ref()) - naive(a.as_ref(), a.transpose())).norm_max() < 1e-11);
+            assert!((gram(&b) - naive(b.transpose(), b.as_ref())).norm_max() < 1e-11);
+            assert!((outer_gram(&a) - naive(a.as_ref(), a.transpose())).norm_max() < 1e-11);
             let r = Mat::from_fn(k, k, |i, j| if i <= j { (i + 2 * j) as f64 / 50.0 } else { 0.0 });
             let marked = Mat::from_fn(k, k, |i, j| if i <= j { r[(i, j)] } else { f64::NAN });
-            assert!((upper_mul(marked.as_ref(), b.as_ref()) - naive(r.as_ref(), b.as_ref())).norm_max() < 1e-10);
+            assert!((upper_mul(&marked, &b) - naive(r.as_ref(), b.as_ref())).norm_max() < 1e-10);
         }
     }
 
@@ -160,7 +172,7 @@ mod tests {
         let (a, b) = (matrix(211, 307), matrix(307, 401));
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| (mul(a.as_ref(), b.as_ref()), gram(b.as_ref())))
+            pool.install(|| (mul(&a, &b), gram(&b)))
         };
         assert!(run(1) == run(2) && run(1) == run(4));
     }

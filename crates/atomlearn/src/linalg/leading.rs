@@ -10,7 +10,7 @@
 //! Golub and Underwood, "The block Lanczos method for computing eigenvalues", 1977.
 
 use super::spectral::leading_by_tridiagonal;
-use super::{column_norms, mul, mul_add, qr, upper_mul};
+use super::{View, column_norms, mul, mul_add, qr, upper_mul};
 use crate::Result;
 use faer::{Mat, MatRef};
 use rand::SeedableRng;
@@ -29,7 +29,8 @@ const SETTLED: f64 = 1e-13;
 const COPIES: f64 = 1e-6;
 
 /// The `most` largest eigenvalues (largest first) and their eigenvectors of a symmetric matrix.
-pub fn sym_eig_leading(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+pub fn sym_eig_leading(a: impl View, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+    let a = a.view();
     let n = a.nrows();
     let few_of_many = n >= LARGE && (1..=n / FEW).contains(&most);
     if few_of_many && let Some(found) = by_krylov(a, most, stage)? {
@@ -55,7 +56,7 @@ fn by_krylov(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<Option<(Vec
             if values.windows(BLOCK).any(crowded) {
                 return Ok(None);
             }
-            return Ok(Some((values, mul(krylov.basis(), vectors.as_ref()))));
+            return Ok(Some((values, mul(krylov.basis(), &vectors))));
         }
         let needed = now.forecast(before, most);
         target = if needed <= n / 2 {
@@ -111,7 +112,7 @@ impl<'a> Krylov<'a> {
     fn new(a: MatRef<'a, f64>) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let start = Mat::from_fn(a.nrows(), BLOCK, |_, _| StandardNormal.sample(&mut rng));
-        Krylov { a, width: 0, columns: qr(start.as_ref()).0, projected: Mat::new() }
+        Krylov { a, width: 0, columns: qr(&start).0, projected: Mat::new() }
     }
 
     fn basis(&self) -> MatRef<'_, f64> {
@@ -130,7 +131,7 @@ impl<'a> Krylov<'a> {
             self.width += BLOCK;
             let last = self.columns.subcols(old, BLOCK);
             let mut rows = mul(last.transpose(), self.a);
-            self.projected.submatrix_mut(old, old, BLOCK, BLOCK).copy_from(mul(rows.as_ref(), last));
+            self.projected.submatrix_mut(old, old, BLOCK, BLOCK).copy_from(mul(&rows, last));
             // What the recurrence says is along the basis goes first; the rest of it is rounding.
             let near = old.saturating_sub(BLOCK);
             let along = self.projected.submatrix(old, near, BLOCK, self.width - near);
@@ -147,7 +148,7 @@ impl<'a> Krylov<'a> {
         let last = self.width - BLOCK;
         let (values, vectors) = leading_by_tridiagonal(self.projected.subrows(0, self.width), most, stage)?;
         let r = self.projected.submatrix(self.width, last, BLOCK, BLOCK);
-        let residuals = column_norms(upper_mul(r, vectors.subrows(last, BLOCK)).as_ref());
+        let residuals = column_norms(upper_mul(r, vectors.subrows(last, BLOCK)));
         Ok((values, vectors, residuals))
     }
 }
@@ -162,10 +163,10 @@ fn next_block(basis: MatRef<'_, f64>, mut rows: Mat<f64>) -> Option<(Mat<f64>, M
     let mut r = Mat::identity(BLOCK, BLOCK);
     for _ in 0..PASSES {
         let size = column_norms(rows.transpose()).into_iter().fold(0.0, f64::max);
-        let along = mul(rows.as_ref(), basis);
-        mul_add(rows.as_mut(), -1.0, along.as_ref(), basis.transpose());
+        let along = mul(&rows, basis);
+        mul_add(rows.as_mut(), -1.0, &along, basis.transpose());
         let (block, factor) = qr(rows.transpose());
-        r = upper_mul(factor.as_ref(), r.as_ref());
+        r = upper_mul(&factor, &r);
         if (0..BLOCK).all(|j| factor[(j, j)].abs() > MUCH * size) {
             return Some((block, r));
         }
@@ -184,24 +185,24 @@ mod tests {
     /// A matrix with these eigenvalues and random eigenvectors.
     fn with_spectrum(n: usize, value: Spectrum) -> Mat<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let (q, _) = qr(Mat::from_fn(n, n, |_, _| StandardNormal.sample(&mut rng)).as_ref());
-        let a = mul(scaled_columns(q.as_ref(), value).as_ref(), q.transpose());
+        let (q, _) = qr(Mat::from_fn(n, n, |_, _| StandardNormal.sample(&mut rng)));
+        let a = mul(scaled_columns(&q, value), q.transpose());
         faer::Scale(0.5) * (&a + a.transpose())
     }
 
     fn assert_leading(a: &Mat<f64>, most: usize, values: &[f64], vectors: &Mat<f64>) {
-        let (exact, dense) = leading_by_tridiagonal(a.as_ref(), most + 1, "t").unwrap();
+        let (exact, dense) = leading_by_tridiagonal(a, most + 1, "t").unwrap();
         let close = |limit: f64, a: Mat<f64>, b: Mat<f64>| (a - b).norm_max() <= limit;
         assert_eq!((values.len(), vectors.shape()), (most, (a.nrows(), most)));
         assert!(values.iter().zip(&exact).all(|(v, e)| (v - e).abs() <= 1e-13 * exact[0]));
-        assert!(close(1e-12, gram(vectors.as_ref()), Mat::identity(most, most)));
-        let scaled = scaled_columns(vectors.as_ref(), |j| values[j]);
-        assert!(close(3e-13 * exact[0], mul(a.as_ref(), vectors.as_ref()), scaled));
+        assert!(close(1e-12, gram(vectors), Mat::identity(most, most)));
+        let scaled = scaled_columns(vectors, |j| values[j]);
+        assert!(close(3e-13 * exact[0], mul(a, vectors), scaled));
         // The space is unique where a gap follows.
         let gap = (exact[most - 1] - exact[most]) / exact[0];
         if gap > 1e-6 {
-            let across = mul(dense.subcols(0, most).transpose(), vectors.as_ref());
-            assert!(close(1e-12 / gap, gram(across.as_ref()), Mat::identity(most, most)));
+            let across = mul(dense.subcols(0, most).transpose(), vectors);
+            assert!(close(1e-12 / gap, gram(&across), Mat::identity(most, most)));
         }
     }
 
@@ -241,7 +242,7 @@ mod tests {
         let a = Mat::from_fn(LARGE, LARGE, |i, j| (-((i as f64 - j as f64) / 60.0).powi(2)).exp());
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| sym_eig_leading(a.as_ref(), 20, "t").unwrap())
+            pool.install(|| sym_eig_leading(&a, 20, "t").unwrap())
         };
         let found = run(1);
         assert!(found == run(2) && Some(&found) == by_krylov(a.as_ref(), 20, "t").unwrap().as_ref());

@@ -1,6 +1,6 @@
 //! Symmetric positive definite systems.
 
-use super::{axpy, mirror};
+use super::{View, add_diagonal, axpy, mirror, trace};
 use crate::warn::Warn;
 use crate::{Error, Result};
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -35,9 +35,9 @@ impl Spd {
     }
 
     /// Factors `a + shift I`.
-    pub fn shifted(a: MatRef<'_, f64>, shift: f64, stage: &str) -> Result<Self> {
-        let mut shifted = a.to_owned();
-        (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += shift);
+    pub fn shifted(a: impl View, shift: f64, stage: &str) -> Result<Self> {
+        let mut shifted = a.view().to_owned();
+        add_diagonal(&mut shifted, shift);
         Spd::new(shifted, stage)
     }
 
@@ -47,12 +47,11 @@ impl Spd {
         if let Ok(spd) = Spd::new(a.clone(), stage) {
             return Ok(spd);
         }
-        let n = a.nrows();
-        let mean_diagonal = (0..n).map(|i| a[(i, i)]).sum::<f64>() / n as f64;
+        let mean_diagonal = trace(&a) / a.nrows() as f64;
         for exponent in -10..=-4 {
             let jitter = 10f64.powi(exponent) * mean_diagonal;
             let mut shifted = a.clone();
-            (0..n).for_each(|i| shifted[(i, i)] += jitter);
+            add_diagonal(&mut shifted, jitter);
             if let Ok(spd) = Spd::new(shifted, stage) {
                 watch.warn(&format!("{stage}: matrix singular to rounding, {jitter:.1e} added to its diagonal"));
                 return Ok(spd);
@@ -72,8 +71,8 @@ impl Spd {
     }
 
     /// `a^-1 b`.
-    pub fn solve(&self, b: MatRef<'_, f64>) -> Mat<f64> {
-        let mut x = b.to_owned();
+    pub fn solve(&self, b: impl View) -> Mat<f64> {
+        let mut x = b.view().to_owned();
         self.solve_in_place(x.as_mut());
         x
     }
@@ -93,8 +92,8 @@ impl Spd {
     }
 
     /// `L^-1 b` with the lower triangular factor `L`: its Gram matrix is `b^T a^-1 b`.
-    pub fn half_solve(&self, b: MatRef<'_, f64>) -> Mat<f64> {
-        let mut x = b.to_owned();
+    pub fn half_solve(&self, b: impl View) -> Mat<f64> {
+        let mut x = b.view().to_owned();
         x.as_mut().par_col_chunks_mut(PANEL).for_each(|panel| {
             solve_lower_triangular_in_place(self.factor.as_ref(), panel, Par::Seq);
         });
@@ -124,7 +123,8 @@ impl Spd {
         let mut result = self.factor;
         // The lower triangle of `root^T root` by rows; `root` is lower triangular, so that sums begin at the row.
         for start in (0..n).step_by(INVERSE_ROWS) {
-            let (rows, end) = (INVERSE_ROWS.min(n - start), n.min(start + INVERSE_ROWS));
+            let rows = INVERSE_ROWS.min(n - start);
+            let end = n.min(start + INVERSE_ROWS);
             let below = root.submatrix(start, 0, n - start, end);
             let target = result.as_mut().submatrix_mut(start, 0, rows, end);
             matmul(target, Accum::Replace, below.subcols(start, rows).transpose(), below, 1.0, Par::Seq);
@@ -143,13 +143,13 @@ impl Spd {
         let mut x = Mat::from_fn(n, 1, |_, _| 1.0 / n as f64);
         let mut estimate = 0.0;
         for _ in 0..5 {
-            let y = self.solve(x.as_ref());
+            let y = self.solve(&x);
             let norm: f64 = (0..n).map(|i| y[(i, 0)].abs()).sum();
             if norm <= estimate {
                 break;
             }
             estimate = norm;
-            let z = self.solve(Mat::from_fn(n, 1, |i, _| y[(i, 0)].signum()).as_ref());
+            let z = self.solve(Mat::from_fn(n, 1, |i, _| y[(i, 0)].signum()));
             let top = (0..n).fold(0, |best, i| if z[(i, 0)].abs() > z[(best, 0)].abs() { i } else { best });
             x = Mat::from_fn(n, 1, |i, _| f64::from(u8::from(i == top)));
         }
@@ -158,7 +158,8 @@ impl Spd {
 }
 
 /// `r^-1 b` for an upper triangular `r`.
-pub(crate) fn solve_upper(r: MatRef<'_, f64>, mut b: Mat<f64>) -> Mat<f64> {
+pub(crate) fn solve_upper(r: impl View, mut b: Mat<f64>) -> Mat<f64> {
+    let r = r.view();
     b.as_mut().par_col_chunks_mut(PANEL).for_each(|panel| solve_upper_triangular_in_place(r, panel, Par::Seq));
     b
 }
@@ -180,7 +181,8 @@ pub(crate) fn cholesky(mut a: MatMut<'_, f64>) -> Result<(), usize> {
 }
 
 /// Largest absolute column sum of a symmetric matrix, from its lower triangle.
-pub fn norm1(a: MatRef<'_, f64>) -> f64 {
+pub fn norm1(a: impl View) -> f64 {
+    let a = a.view();
     let n = a.nrows();
     let mut sums = vec![0.0f64; n];
     let mut below = Vec::with_capacity(n);
@@ -200,33 +202,33 @@ mod tests {
 
     fn spd(n: usize) -> Mat<f64> {
         let a = Mat::from_fn(n + 3, n, |i, j| ((i * 7 + j * j * 3) % 19) as f64 / 19.0 + f64::from(u8::from(i == j)));
-        gram(a.as_ref())
+        gram(&a)
     }
 
     #[test]
     fn solves_undo_products() {
         let large = spd(2 * INVERSE_ROWS + 7);
-        let product = mul(large.as_ref(), Spd::new(large.clone(), "test").unwrap().inverse().as_ref());
+        let product = mul(&large, Spd::new(large.clone(), "test").unwrap().inverse());
         assert!((product - Mat::<f64>::identity(large.nrows(), large.nrows())).norm_max() < 1e-8);
         let a = spd(30);
         let b = Mat::from_fn(30, 300, |i, j| (i + 2 * j) as f64 % 5.0);
-        let x = Spd::new(a.clone(), "test").unwrap().solve(b.as_ref());
-        assert!((mul(a.as_ref(), x.as_ref()) - &b).norm_max() < 1e-9);
+        let x = Spd::new(a.clone(), "test").unwrap().solve(&b);
+        assert!((mul(&a, &x) - &b).norm_max() < 1e-9);
         let inverse = Spd::new(a.clone(), "test").unwrap().inverse();
-        assert!((mul(a.as_ref(), inverse.as_ref()) - Mat::<f64>::identity(30, 30)).norm_max() < 1e-9);
+        assert!((mul(&a, &inverse) - Mat::<f64>::identity(30, 30)).norm_max() < 1e-9);
         assert_eq!(inverse, inverse.transpose().to_owned());
-        let half = Spd::new(a.clone(), "test").unwrap().half_solve(b.as_ref());
-        assert!((mul(half.transpose(), half.as_ref()) - mul(b.transpose(), x.as_ref())).norm_max() < 1e-8);
+        let half = Spd::new(a.clone(), "test").unwrap().half_solve(&b);
+        assert!((mul(half.transpose(), &half) - mul(b.transpose(), &x)).norm_max() < 1e-8);
         let mut shifted = a.clone();
-        (0..30).for_each(|i| shifted[(i, i)] += 0.5);
+        add_diagonal(&mut shifted, 0.5);
         let direct = Spd::new(shifted, "test").unwrap();
-        assert_eq!(Spd::shifted(a.as_ref(), 0.5, "test").unwrap().lower(), direct.lower());
+        assert_eq!(Spd::shifted(&a, 0.5, "test").unwrap().lower(), direct.lower());
     }
 
     #[test]
     fn condition_is_close_to_the_true_one() {
         let a = Mat::from_fn(4, 4, |i, j| if i == j { 10f64.powi(-2 * i as i32) } else { 0.0 });
-        let norm = norm1(a.as_ref());
+        let norm = norm1(&a);
         let condition = Spd::new(a, "test").unwrap().condition(norm);
         assert!((3e5..1.01e6).contains(&condition), "{condition}");
     }

@@ -2,7 +2,7 @@
 //!
 //! All sequential: faer's eigenvalue and SVD routines give other bits on other numbers of threads.
 
-use super::{add_lower_product, mirror, mul, mul_add, outer_gram};
+use super::{View, add_lower_product, mirror, mul, mul_add, outer_gram};
 use crate::{Error, Result};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -22,7 +22,8 @@ use faer::{Col, Conj, Mat, MatMut, MatRef, Par};
 const QR_BLOCK: usize = 64;
 
 /// Thin QR of a matrix with at least as many rows as columns: `a = q r`, `q` orthonormal.
-pub fn qr(a: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
+pub fn qr(a: impl View) -> (Mat<f64>, Mat<f64>) {
+    let a = a.view();
     let n = a.ncols();
     let reflections = Reflections::new(a);
     let r = Mat::from_fn(n, n, |i, j| if i <= j { reflections.vectors[(i, j)] } else { 0.0 });
@@ -82,7 +83,8 @@ pub struct FullQr {
 
 impl FullQr {
     /// All reflections in one block: their product is `I - V T^-1 V^T`.
-    pub fn new(a: MatRef<'_, f64>) -> Self {
+    pub fn new(a: impl View) -> Self {
+        let a = a.view();
         let n = a.ncols();
         let Reflections { vectors, coefficients } = Reflections::in_blocks(a, n.max(1));
         let mut v = vectors;
@@ -110,15 +112,16 @@ impl FullQr {
     fn columns(&self, from: usize, count: usize) -> Mat<f64> {
         let mut q = Mat::zeros(self.v.nrows(), count);
         (0..count).for_each(|j| q[(from + j, j)] = 1.0);
-        mul_add(q.as_mut(), -1.0, self.v.as_ref(), self.w.subcols(from, count));
+        mul_add(q.as_mut(), -1.0, &self.v, self.w.subcols(from, count));
         q
     }
 
     /// `b` times the rest.
-    pub fn mul_rest(&self, b: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn mul_rest(&self, b: impl View) -> Mat<f64> {
+        let b = b.view();
         let (m, n) = self.v.shape();
         let mut product = b.subcols(n, m - n).to_owned();
-        mul_add(product.as_mut(), -1.0, mul(b, self.v.as_ref()).as_ref(), self.w.subcols(n, m - n));
+        mul_add(product.as_mut(), -1.0, mul(b, &self.v), self.w.subcols(n, m - n));
         product
     }
 
@@ -126,18 +129,20 @@ impl FullQr {
     /// the rows and columns of `a` that come after the width of the decomposed matrix.
     pub fn rest_form(&self, times: impl FnOnce(MatRef<'_, f64>) -> Mat<f64>, corner: Mat<f64>) -> Mat<f64> {
         let (m, n) = self.v.shape();
-        let (moved, w) = (times(self.v.as_ref()), self.w.subcols(n, m - n));
+        let moved = times(self.v.as_ref());
+        let w = self.w.subcols(n, m - n);
         let mut half = moved.subrows(n, m - n).to_owned();
-        mul_add(half.as_mut(), -0.5, w.transpose(), mul(self.v.transpose(), moved.as_ref()).as_ref());
+        mul_add(half.as_mut(), -0.5, w.transpose(), mul(self.v.transpose(), moved.as_ref()));
         let mut form = corner;
-        add_lower_product(form.as_mut(), -1.0, half.as_ref(), w);
+        add_lower_product(form.as_mut(), -1.0, &half, w);
         add_lower_product(form.as_mut(), -1.0, w.transpose(), half.transpose());
         mirror(&mut form);
         form
     }
 
     /// `b^T` times the transposed rest.
-    pub fn transposed_mul_rest_transposed(&self, b: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn transposed_mul_rest_transposed(&self, b: impl View) -> Mat<f64> {
+        let b = b.view();
         let (m, n) = self.v.shape();
         let mut product = Mat::zeros(b.ncols(), m);
         product.subcols_mut(n, m - n).copy_from(b.transpose());
@@ -148,13 +153,15 @@ impl FullQr {
 }
 
 /// Eigenvalues (largest first) and eigenvectors of a symmetric matrix; its lower triangle is read.
-pub fn sym_eig(a: MatRef<'_, f64>, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+pub fn sym_eig(a: impl View, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+    let a = a.view();
     leading_by_tridiagonal(a, a.nrows(), stage)
 }
 
 /// The `most` leading pairs of [`sym_eig`]. Vectors of the tridiagonal form are found all the same, but only these are taken
 /// back from it.
-pub(super) fn leading_by_tridiagonal(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+pub(super) fn leading_by_tridiagonal(a: impl View, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
+    let a = a.view();
     let n = a.nrows();
     let most = most.min(n);
     if n < 2 {
@@ -209,10 +216,12 @@ fn descending(values: &Diag<f64>) -> Vec<f64> {
 }
 
 /// Thin SVD `a = u diag(s) v^T`, singular values largest first.
-pub fn svd(a: MatRef<'_, f64>, stage: &str) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>)> {
+pub fn svd(a: impl View, stage: &str) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>)> {
+    let a = a.view();
     let (m, n) = a.shape();
     let size = m.min(n);
-    let (mut u, mut v) = (Mat::zeros(m, size), Mat::zeros(n, size));
+    let mut u = Mat::zeros(m, size);
+    let mut v = Mat::zeros(n, size);
     let mut s = Diag::zeros(size);
     let thin = ComputeSvdVectors::Thin;
     let request = svd_scratch::<f64>(m, n, thin, thin, Par::Seq, Default::default());
@@ -240,36 +249,38 @@ pub fn fix_signs(vectors: MatMut<'_, f64>) {
 }
 
 /// Orthonormal basis of the range of `a`: left singular vectors whose singular value exceeds `relative` of the largest.
-pub fn orthonormal_range(a: MatRef<'_, f64>, relative: f64, stage: &str) -> Result<Mat<f64>> {
+pub fn orthonormal_range(a: impl View, relative: f64, stage: &str) -> Result<Mat<f64>> {
     let (u, s, _) = svd(a, stage)?;
-    let rank = rank(&s, relative);
+    let rank = rank_above(&s, relative);
     Ok(u.subcols(0, rank).to_owned())
 }
 
 /// Moore-Penrose inverse; singular values up to `max(m, n) eps` of the largest count as zero.
-pub fn pinv(a: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
+pub fn pinv(a: impl View, stage: &str) -> Result<Mat<f64>> {
+    let a = a.view();
     let (u, s, v) = svd(a, stage)?;
-    let rank = rank(&s, a.nrows().max(a.ncols()) as f64 * f64::EPSILON);
-    Ok(mul(scaled_columns(v.subcols(0, rank), |j| 1.0 / s[j]).as_ref(), u.subcols(0, rank).transpose()))
+    let rank = rank_above(&s, a.nrows().max(a.ncols()) as f64 * f64::EPSILON);
+    Ok(mul(scaled_columns(v.subcols(0, rank), |j| 1.0 / s[j]), u.subcols(0, rank).transpose()))
 }
 
 /// Moore-Penrose inverse of a symmetric positive semidefinite matrix; eigenvalues up to `relative` of the largest
 /// count as zero.
-pub fn pinv_spsd(a: MatRef<'_, f64>, relative: f64, stage: &str) -> Result<Mat<f64>> {
+pub fn pinv_spsd(a: impl View, relative: f64, stage: &str) -> Result<Mat<f64>> {
     let (values, vectors) = sym_eig(a, stage)?;
-    let rank = rank(&values, relative);
-    Ok(outer_gram(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt().recip()).as_ref()))
+    let rank = rank_above(&values, relative);
+    Ok(outer_gram(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt().recip())))
 }
 
 /// Largest eigenvalue of a symmetric positive semidefinite matrix, never below the true one by more than rounding:
 /// power iteration, then 1 % on top, capped by the exact bound of the largest absolute row sum.
-pub fn top_eigenvalue(a: MatRef<'_, f64>) -> f64 {
+pub fn top_eigenvalue(a: impl View) -> f64 {
+    let a = a.view();
     let n = a.nrows();
     let bound = (0..n).map(|j| a.col(j).norm_l1()).fold(0.0, f64::max);
     let mut v = Mat::from_fn(n, 1, |i, _| 1.0 + 0.1 * (i as f64 * 0.7).sin());
     let mut value = 0.0;
     for _ in 0..100 {
-        let next = mul(a, v.as_ref());
+        let next = mul(a, &v);
         let norm = next.norm_l2();
         if norm == 0.0 || !norm.is_finite() {
             return bound;
@@ -284,13 +295,15 @@ pub fn top_eigenvalue(a: MatRef<'_, f64>) -> f64 {
     (1.01 * value).min(bound)
 }
 
-fn rank(descending: &[f64], relative: f64) -> usize {
+/// How many values, largest first, are positive and above this fraction of the largest.
+pub fn rank_above(descending: &[f64], fraction: f64) -> usize {
     let largest = descending.first().copied().unwrap_or(0.0);
-    descending.iter().take_while(|&&s| s > relative * largest && s > 0.0).count()
+    descending.iter().take_while(|&&s| s > fraction * largest && s > 0.0).count()
 }
 
 /// Column `j` of `a` times `scale(j)`.
-pub(crate) fn scaled_columns(a: MatRef<'_, f64>, scale: impl Fn(usize) -> f64) -> Mat<f64> {
+pub(crate) fn scaled_columns(a: impl View, scale: impl Fn(usize) -> f64) -> Mat<f64> {
+    let a = a.view();
     Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * scale(j))
 }
 
@@ -312,41 +325,41 @@ mod tests {
         let noise = |i: usize, j: usize| ((i * 7919 + j * 104_729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         for (m, n) in [(1, 1), (5, 5), (64, 64), (70, 65), (200, 130)] {
             let a = Mat::from_fn(m, n, noise);
-            let (q, r) = qr(a.as_ref());
-            assert!((mul(q.as_ref(), r.as_ref()) - &a).norm_max() < 1e-12, "{m} x {n}");
-            assert!((gram(q.as_ref()) - Mat::<f64>::identity(n, n)).norm_max() < 1e-12, "{m} x {n}");
+            let (q, r) = qr(&a);
+            assert!((mul(&q, &r) - &a).norm_max() < 1e-12, "{m} x {n}");
+            assert!((gram(&q) - Mat::<f64>::identity(n, n)).norm_max() < 1e-12, "{m} x {n}");
         }
     }
 
     #[test]
     fn decompositions_multiply_back() {
         let a = matrix(40, 15);
-        let (q, r) = qr(a.as_ref());
-        assert!(close(&mul(q.as_ref(), r.as_ref()), &a));
-        assert!(close(&gram(q.as_ref()), &Mat::identity(15, 15)));
-        let (u, s, v) = svd(a.as_ref(), "t").unwrap();
-        assert!(close(&mul(scaled_columns(u.as_ref(), |j| s[j]).as_ref(), v.transpose()), &a));
-        let g = gram(a.as_ref());
-        let (values, vectors) = sym_eig(g.as_ref(), "t").unwrap();
+        let (q, r) = qr(&a);
+        assert!(close(&mul(&q, &r), &a));
+        assert!(close(&gram(&q), &Mat::identity(15, 15)));
+        let (u, s, v) = svd(&a, "t").unwrap();
+        assert!(close(&mul(scaled_columns(&u, |j| s[j]), v.transpose()), &a));
+        let g = gram(&a);
+        let (values, vectors) = sym_eig(&g, "t").unwrap();
         assert!(values.windows(2).all(|w| w[0] >= w[1]));
-        assert!(close(&mul(scaled_columns(vectors.as_ref(), |j| values[j]).as_ref(), vectors.transpose()), &g));
-        let top = top_eigenvalue(g.as_ref());
+        assert!(close(&mul(scaled_columns(&vectors, |j| values[j]), vectors.transpose()), &g));
+        let top = top_eigenvalue(&g);
         assert!(top >= values[0] && top <= 1.02 * values[0]);
     }
 
     #[test]
     fn leading_eigenvectors_are_orthonormal_eigenvectors_of_the_largest_values() {
         for n in [1, 2, 3, 60, 200] {
-            let a = gram(matrix(n + 5, n).as_ref());
-            let (values, _) = sym_eig(a.as_ref(), "t").unwrap();
+            let a = gram(matrix(n + 5, n));
+            let (values, _) = sym_eig(&a, "t").unwrap();
             for most in [0, 1, n / 2, n, n + 1] {
-                let (first, leading) = leading_by_tridiagonal(a.as_ref(), most, "t").unwrap();
+                let (first, leading) = leading_by_tridiagonal(&a, most, "t").unwrap();
                 let kept = most.min(n);
                 assert_eq!((first.len(), leading.shape()), (kept, (n, kept)));
                 assert!(first.iter().zip(&values).all(|(a, b)| (a - b).abs() <= 1e-12 * values[0]));
-                assert!((gram(leading.as_ref()) - Mat::<f64>::identity(kept, kept)).norm_max() < 1e-12);
-                let scaled = scaled_columns(leading.as_ref(), |j| first[j]);
-                assert!((mul(a.as_ref(), leading.as_ref()) - scaled).norm_max() < 1e-12 * values[0]);
+                assert!((gram(&leading) - Mat::<f64>::identity(kept, kept)).norm_max() < 1e-12);
+                let scaled = scaled_columns(&leading, |j| first[j]);
+                assert!((mul(&a, &leading) - scaled).norm_max() < 1e-12 * values[0]);
             }
         }
     }
@@ -356,8 +369,8 @@ mod tests {
         for scale in [1e-200, 1e-12, 1.0, 1e12, 1e200] {
             let noise = |i: usize, j: usize| scale * ((i * 7919 + j * 104_729 + i * j * 31) % 1009) as f64;
             let a = Mat::from_fn(180, 180, |i, j| noise(i, j) + noise(j, i));
-            let (values, vectors) = sym_eig(a.as_ref(), "t").unwrap();
-            let back = mul(scaled_columns(vectors.as_ref(), |j| values[j]).as_ref(), vectors.transpose());
+            let (values, vectors) = sym_eig(&a, "t").unwrap();
+            let back = mul(scaled_columns(&vectors, |j| values[j]), vectors.transpose());
             assert!((back - &a).norm_max() < 1e-13 * values[0], "{scale:e}");
         }
     }
@@ -365,17 +378,17 @@ mod tests {
     #[test]
     fn pseudo_inverse_obeys_the_penrose_axioms_at_any_rank() {
         let full = matrix(9, 5);
-        let deficient = mul(matrix(9, 2).as_ref(), matrix(2, 6).as_ref());
+        let deficient = mul(matrix(9, 2), matrix(2, 6));
         for a in [full, deficient, Mat::zeros(3, 2)] {
-            let p = pinv(a.as_ref(), "t").unwrap();
-            let (ap, pa) = (mul(a.as_ref(), p.as_ref()), mul(p.as_ref(), a.as_ref()));
-            assert!(close(&mul(ap.as_ref(), a.as_ref()), &a));
-            assert!((mul(pa.as_ref(), p.as_ref()) - &p).norm_max() < 1e-9);
+            let p = pinv(&a, "t").unwrap();
+            let (ap, pa) = (mul(&a, &p), mul(&p, &a));
+            assert!(close(&mul(&ap, &a), &a));
+            assert!((mul(&pa, &p) - &p).norm_max() < 1e-9);
             assert!(close(&ap.transpose().to_owned(), &ap) && close(&pa.transpose().to_owned(), &pa));
         }
-        let g = gram(mul(matrix(9, 2).as_ref(), matrix(2, 6).as_ref()).as_ref());
-        let p = pinv_spsd(g.as_ref(), 1e-12, "t").unwrap();
-        assert!(close(&mul(mul(g.as_ref(), p.as_ref()).as_ref(), g.as_ref()), &g));
+        let g = gram(mul(matrix(9, 2), matrix(2, 6)));
+        let p = pinv_spsd(&g, 1e-12, "t").unwrap();
+        assert!(close(&mul(mul(&g, &p), &g), &g));
     }
 
     #[test]
@@ -387,7 +400,7 @@ mod tests {
 
     #[test]
     fn range_basis_has_the_right_rank() {
-        let a = mul(matrix(9, 2).as_ref(), matrix(2, 6).as_ref());
-        assert_eq!(orthonormal_range(a.as_ref(), 1e-10, "t").unwrap().ncols(), 2);
+        let a = mul(matrix(9, 2), matrix(2, 6));
+        assert_eq!(orthonormal_range(&a, 1e-10, "t").unwrap().ncols(), 2);
     }
 }

@@ -4,7 +4,7 @@ use super::partitioned::Sums;
 use super::steps::{Needs, Step, StepInfo, StepSpec};
 use super::{Samples, StepParts};
 use crate::export::{Graph, Value};
-use crate::linalg::{column, column_major, mul, mul_into, vectorised};
+use crate::linalg::{column, column_major, mul, mul_into, wide};
 use crate::pca::mean;
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef};
@@ -146,7 +146,7 @@ impl Affine {
     /// `x -> basis^T (x - shift)`; parts from a file may not fit together, [`Step::n_out`] then refuses the step.
     pub(super) fn projection(shift: Option<Mat<f64>>, basis: Mat<f64>, orthonormal: bool) -> Self {
         let fitting = shift.as_ref().filter(|shift| shift.nrows() == basis.nrows());
-        let offset = fitting.map(|shift| mul(basis.transpose(), shift.as_ref()));
+        let offset = fitting.map(|shift| mul(basis.transpose(), shift));
         Affine { shift, scale: None, projection: Some(Projection { basis, offset, orthonormal }) }
     }
 
@@ -195,7 +195,7 @@ impl Step for Affine {
         }
         match &self.projection {
             Some(projection) if !projection.orthonormal => None,
-            Some(projection) => Some(mul(projection.basis.as_ref(), patterns.as_ref())),
+            Some(projection) => Some(mul(&projection.basis, &patterns)),
             None => Some(patterns),
         }
     }
@@ -239,12 +239,9 @@ pub(super) fn fill(y: &mut Mat<f64>, x: MatRef<'_, f64>, make: impl Fn(usize, &[
     let mut copy = None;
     let x = column_major(x, &mut copy);
     y.resize_with(x.nrows(), x.ncols(), |_, _| 0.0);
-    vectorised(
-        #[inline(always)]
-        || {
-            for j in 0..x.ncols() {
-                make(j, column(x, j), y.col_as_slice_mut(j));
-            }
-        },
-    );
+    wide!({
+        for j in 0..x.ncols() {
+            make(j, column(x, j), y.col_as_slice_mut(j));
+        }
+    });
 }

@@ -37,7 +37,7 @@ fn specs_survive_a_round_trip_and_errors_say_what_to_do() {
 fn each_step_does_what_it_says() {
     let x = data();
     let (_, unit) = fit("unit", &x);
-    assert!(column_norms(unit.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-14));
+    assert!(column_norms(&unit).iter().all(|n| (n - 1.0).abs() < 1e-14));
     let (_, centred) = fit("center", &x);
     assert!(mean(centred.as_ref()).iter().all(|m| m.abs() < 1e-13));
     let (_, standard) = fit("standard", &x);
@@ -59,7 +59,7 @@ fn projections_of_samples_far_from_zero_are_those_of_shifted_ones() {
     let parts = prep.parts();
     let [(_, shift), (_, basis)] = parts.as_slice() else { unreachable!() };
     let shifted = Mat::from_fn(6, 12, |i, j| x[(i, j)] - shift[(i, 0)]);
-    assert!((projected - mul(basis.transpose(), shifted.as_ref())).norm_max() < 1e-8);
+    assert!((projected - mul(basis.transpose(), &shifted)).norm_max() < 1e-8);
     let blocks = Mat::from_fn(6, 1100, |i, j| x[(i, j % 12)] + j as f64);
     let mut buffers = Buffers::new();
     for (start, width) in [(0, 600), (600, 500)] {
@@ -195,7 +195,7 @@ fn steps_fitted_from_their_sums_equal_those_fitted_on_samples() {
     let x = positive();
     let means = mean(x.as_ref());
     let centred = crate::pca::centred(x.as_ref(), &means);
-    let scatter = mul(centred.as_ref(), centred.transpose());
+    let scatter = mul(&centred, centred.transpose());
     for text in ["center", "standard", "pca:3", "pca-uncentered:3", "random:4", "unit"] {
         let spec: PrepSpec = text.parse().unwrap();
         let needs = spec.need(0).unwrap();

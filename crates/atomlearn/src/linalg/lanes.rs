@@ -1,20 +1,47 @@
-//! Small vector kernels for per-sample work, compiled for the widest vectors the processor has.
+//! Loops over vectors for per-sample work, compiled, within [`wide!`], for the widest vector instructions the processor has.
 //!
 //! Sums and products are never fused and their order is written out, so results do not depend on the vector width.
 //! Long loops are written as `for`: the closure of a `for_each` may end up as a function of its own, without wide vectors.
 
+use super::View;
 use faer::traits::pulp::Arch;
 use faer::{Mat, MatRef};
 
 /// Numbers compared side by side.
 const LANES: usize = 16;
 
-/// Runs `work` with everything inlined into it compiled for the widest vector instructions of this processor.
+/// Runs an expression with everything inlined into it compiled for the widest vector instructions of this processor.
 ///
-/// `work` must be written `#[inline(always)] || ..`: one version is made per instruction set, and a long closure called from
-/// several places is otherwise left as it is, compiled for the oldest processor.
+/// One version of it is made per instruction set. It must be a closure that is always inlined, else a long one that is called from
+/// several places is compiled for the oldest processor; the macro writes that closure, so nothing can be forgotten.
+macro_rules! wide {
+    ($work:expr) => {
+        $crate::linalg::vectorised(
+            #[inline(always)]
+            || $work,
+        )
+    };
+}
+pub(crate) use wide;
+
+/// For [`wide!`] alone.
 pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(work)
+}
+
+/// Inner product of two vectors, eight sums at a time so that it vectorises.
+#[inline(always)]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let a8 = a.chunks_exact(8);
+    let b8 = b.chunks_exact(8);
+    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a8.zip(b8) {
+        for l in 0..8 {
+            sums[l] += x[l] * y[l];
+        }
+    }
+    rest + sums.iter().sum::<f64>()
 }
 
 /// `y += a x`.
@@ -31,8 +58,10 @@ pub(crate) fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y:
     let n = y.len();
     let fours = w.len() / 4 * 4;
     for j in (0..fours).step_by(4) {
-        let (a, b) = (&column(j)[..n], &column(j + 1)[..n]);
-        let (c, d) = (&column(j + 2)[..n], &column(j + 3)[..n]);
+        let a = &column(j)[..n];
+        let b = &column(j + 1)[..n];
+        let c = &column(j + 2)[..n];
+        let d = &column(j + 3)[..n];
         for i in 0..n {
             y[i] += (w[j] * a[i] + w[j + 1] * b[i]) + (w[j + 2] * c[i] + w[j + 3] * d[i]);
         }
@@ -78,6 +107,63 @@ pub(crate) fn exp(x: f64) -> f64 {
         sum = sum * r + coefficient;
     }
     f64::from_bits(sum.to_bits().wrapping_add(shifted.to_bits() << 52))
+}
+
+/// Position of the largest value, eight at a time so that it vectorises; the first of equals, 0 if all are NaN.
+#[inline(always)]
+pub(crate) fn argmax(values: &[f64]) -> usize {
+    let larger = |held: f64, new: f64| if new > held { new } else { held };
+    let mut tops = [f64::NEG_INFINITY; 8];
+    let eights = values.chunks_exact(8);
+    let rest = eights.remainder().iter().fold(f64::NEG_INFINITY, |top, &v| larger(top, v));
+    for eight in eights {
+        for l in 0..8 {
+            tops[l] = larger(tops[l], eight[l]);
+        }
+    }
+    let top = tops.into_iter().fold(rest, larger);
+    values.iter().position(|&v| v == top).unwrap_or(0)
+}
+
+/// [`argmax`] of every column.
+pub(crate) fn argmax_columns(values: impl View) -> Vec<usize> {
+    let mut copy = None;
+    let values = column_major(values.view(), &mut copy);
+    let mut best = Vec::with_capacity(values.ncols());
+    wide!({
+        for j in 0..values.ncols() {
+            best.push(argmax(column(values, j)));
+        }
+    });
+    best
+}
+
+/// The first entry, by columns, that is NaN or infinite. A column is looked at as a whole, which is much faster than value by value.
+pub(crate) fn first_not_finite(x: impl View) -> Option<(usize, usize)> {
+    let x = x.view();
+    let j = wide!((0..x.ncols()).find(
+        #[inline(always)]
+        |&j| match x.col(j).try_as_col_major() {
+            Some(column) => !all_finite(column.as_slice()),
+            None => x.col(j).iter().any(|v| !v.is_finite()),
+        }
+    ))?;
+    let i = x.col(j).iter().position(|v| !v.is_finite())?;
+    Some((i, j))
+}
+
+/// `0 v` is zero for finite numbers only; eight sums at a time so that it vectorises.
+#[inline(always)]
+fn all_finite(values: &[f64]) -> bool {
+    let mut sums = [0.0f64; 8];
+    let eights = values.chunks_exact(8);
+    let rest = eights.remainder().iter().all(|v| v.is_finite());
+    for eight in eights {
+        for l in 0..8 {
+            sums[l] += 0.0 * eight[l];
+        }
+    }
+    rest && sums == [0.0; 8]
 }
 
 /// Position of the entry of largest magnitude, the first of equals; 0 if there is none.
@@ -152,14 +238,28 @@ mod tests {
     }
 
     #[test]
-    fn kernels_equal_their_definitions() {
+    fn dot_equals_its_definition() {
+        let a: Vec<f64> = (0..21).map(|i| i as f64).collect();
+        assert_eq!(dot(&a, &a), (0..21).map(|i| (i * i) as f64).sum::<f64>());
+    }
+
+    #[test]
+    fn what_is_not_finite_is_found_wherever_it_is() {
+        let x = Mat::from_fn(21, 5, |i, j| (i * j) as f64);
+        assert_eq!(first_not_finite(&x), None);
+        for (i, bad) in [(0, f64::NAN), (7, f64::INFINITY), (20, f64::NEG_INFINITY)] {
+            let mut broken = x.clone();
+            broken[(i, 3)] = bad;
+            assert_eq!((first_not_finite(&broken), first_not_finite(broken.transpose())), (Some((i, 3)), Some((3, i))));
+        }
+    }
+
+    #[test]
+    fn loops_equal_their_definitions() {
         let p = Mat::from_fn(13, 7, |i, j| ((i * 5 + j * 3) % 11) as f64 - 4.0);
         let w: Vec<f64> = (0..7).map(|j| j as f64 - 2.5).collect();
         let mut y = vec![1.0; 13];
-        vectorised(
-            #[inline(always)]
-            || add_columns(&w, |j| column(p.as_ref(), j), &mut y),
-        );
+        wide!(add_columns(&w, |j| p.col_as_slice(j), &mut y));
         for i in 0..13 {
             let expected = 1.0 + (0..7).map(|j| p[(i, j)] * w[j]).sum::<f64>();
             assert!((y[i] - expected).abs() < 1e-12);
