@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use atomlearn::coding::lasso::{LassoLimits, LassoTask, lasso};
-use atomlearn::coding::margin::{ActiveSet, Margins};
+use atomlearn::coding::margin::{MarginSet, Margins};
 use atomlearn::coding::omp::{OmpLimits, omp};
 use atomlearn::graph::{Affinity, AtomGraph};
 use atomlearn::init::class_pca_mean;
@@ -135,7 +135,7 @@ fn margin_codes(bencher: Bencher<'_, '_>) {
     let svm = one_vs_rest(train.x(), &targets, CLASSES, 0.2, None).unwrap();
     let (coupling, scores) = (gram(svm.weights.as_ref()), mul(svm.weights.transpose(), train.x()));
     let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength: 1e-5, targets: &targets };
-    bencher.bench(|| margins.weights(scores.as_ref(), scores.as_ref(), ActiveSet::OnePass));
+    bencher.bench(|| margins.weights(scores.as_ref(), scores.as_ref(), MarginSet::OnePass));
 }
 
 #[divan::bench]

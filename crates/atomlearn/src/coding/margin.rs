@@ -28,7 +28,7 @@ pub struct Margins<'a> {
 /// How the violated set `phi` is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ActiveSet {
+pub enum MarginSet {
     /// From the previous codes, one solve: what the published code does.
     OnePass,
     /// Repeated until it fits the codes it produces: the exact minimiser.
@@ -39,7 +39,7 @@ impl Margins<'_> {
     /// The weights `W` (classes x samples) of the correction `Z = Z0 + a G W`.
     ///
     /// `base` holds `U^T z0` and `previous` the scores `U^T z_old` that choose `phi`, both without bias.
-    pub fn weights(&self, base: MatRef<'_, f64>, previous: MatRef<'_, f64>, active: ActiveSet) -> Mat<f64> {
+    pub fn weights(&self, base: MatRef<'_, f64>, previous: MatRef<'_, f64>, active: MarginSet) -> Mat<f64> {
         let (n_classes, n) = base.shape();
         let mut weights = Mat::zeros(n_classes, n);
         if self.strength == 0.0 || n_classes == 0 {
@@ -51,7 +51,7 @@ impl Margins<'_> {
                 let base: Vec<f64> = base.col(i).iter().copied().collect();
                 scratch.violated(self, i, |c| previous[(c, i)]);
                 self.solve(scratch, i, &base);
-                if active == ActiveSet::Converged {
+                if active == MarginSet::Converged {
                     self.converge(scratch, i, &base);
                 }
                 scratch.w.iter().enumerate().for_each(|(c, &v)| w[c] = v);
@@ -208,7 +208,7 @@ mod tests {
             }
         }
 
-        fn codes(&self, previous: MatRef<'_, f64>, active: ActiveSet) -> (Mat<f64>, Mat<f64>) {
+        fn codes(&self, previous: MatRef<'_, f64>, active: MarginSet) -> (Mat<f64>, Mat<f64>) {
             let g = Spd::new(self.a.clone(), "t").unwrap().solve(self.u.as_ref());
             let coupling = mul(self.u.transpose(), g.as_ref());
             let margins = Margins {
@@ -233,7 +233,7 @@ mod tests {
         for strength in [1e-5, 0.3, 10.0] {
             let p = Problem::new(8, 5, 12, strength);
             let previous = Mat::from_fn(5, 12, |c, i| ((c * 3 + i * 5) % 7) as f64 / 2.0 - 1.5);
-            let (z, w) = p.codes(previous.as_ref(), ActiveSet::OnePass);
+            let (z, w) = p.codes(previous.as_ref(), MarginSet::OnePass);
             for i in 0..12 {
                 let phi: Vec<usize> = (0..5).filter(|&c| p.sign(i, c) * (previous[(c, i)] + p.bias[c]) < 1.0).collect();
                 let up = Mat::from_fn(8, phi.len(), |r, q| p.u[(r, phi[q])]);
@@ -255,7 +255,7 @@ mod tests {
     fn converged_active_set_fits_itself_and_zeroes_the_gradient() {
         let p = Problem::new(8, 5, 40, 2.0);
         let base = mul(p.u.transpose(), p.z0.as_ref());
-        let (z, w) = p.codes(base.as_ref(), ActiveSet::Converged);
+        let (z, w) = p.codes(base.as_ref(), MarginSet::Converged);
         let scores = mul(p.u.transpose(), z.as_ref());
         for i in 0..40 {
             let mut gradient = mul(p.a.as_ref(), (z.subcols(i, 1) - p.z0.subcols(i, 1)).as_ref());
@@ -281,7 +281,7 @@ mod tests {
         let p = Problem { a, u, bias: vec![0.1, -0.2], strength: 0.5, targets: vec![0, 1], z0 };
         let base = mul(p.u.transpose(), p.z0.as_ref());
         assert!((&base - mat![[0.56, -0.58], [0.29, 0.6966666667]]).norm_max() < 1e-9);
-        let (z, w) = p.codes(base.as_ref(), ActiveSet::OnePass);
+        let (z, w) = p.codes(base.as_ref(), MarginSet::OnePass);
         let expected_w = mat![[-0.1302893327, -0.1225122674], [-0.5706617027, 0.1631453515]];
         assert!((w - expected_w).norm_max() < 1e-9);
         let expected_z = mat![
@@ -291,7 +291,7 @@ mod tests {
             [0.7267546152, 0.0716845624]
         ];
         assert!((&z - expected_z).norm_max() < 1e-9);
-        let (converged, _) = p.codes(base.as_ref(), ActiveSet::Converged);
+        let (converged, _) = p.codes(base.as_ref(), MarginSet::Converged);
         assert!((z.subcols(0, 1) - converged.subcols(0, 1)).norm_max() > 1e-3, "class 1 must leave the active set");
     }
 }

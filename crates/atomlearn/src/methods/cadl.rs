@@ -27,7 +27,7 @@
 pub(crate) mod partitioned;
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::coding::margin::{ActiveSet, Margins};
+use crate::coding::margin::{MarginSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
@@ -245,10 +245,10 @@ impl Cadl {
         2.0 * self.lambda2 * self.theta
     }
 
-    fn active_set(&self) -> ActiveSet {
+    fn active_set(&self) -> MarginSet {
         match self.updates {
-            Updates::Published => ActiveSet::OnePass,
-            Updates::Exact => ActiveSet::Converged,
+            Updates::Published => MarginSet::OnePass,
+            Updates::Exact => MarginSet::Converged,
         }
     }
 

@@ -15,32 +15,34 @@
 //! Reference: Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification.
 //! IEEE Access 7, 2019. Every deviation between the paper, its published code and this file is listed in
 //! docs/methods/lcdl-sv.md. The most important: all arithmetic runs in the subspace that dictionary and codes really
-//! fill ([`crate::update::subspace`]), because the published form divides by rounding noise and can collapse. What acts after training, and
+//! fill ([`subspace`]), because the published form divides by rounding noise and can collapse. What acts after training, and
 //! the number of iterations, is chosen on the training samples unless it is given ([`choice`]).
+//!
+//! Where to find what: the loop is [`LcdlSv::train`]; its steps with their equations [`steps`]; what they pass on [`iterate`];
+//! graph and coordinates of the codes [`code_space`] and [`subspace`]; start, resuming and reports [`training_run`]; the
+//! final SVM [`refit`].
 
 mod choice;
+mod code_space;
 mod iterate;
 pub(crate) mod partitioned;
 mod refit;
 mod steps;
+mod subspace;
+mod training_run;
 
 use crate::classifier::{AtomKind, Atoms, best_class};
-use crate::coding::margin::ActiveSet;
+use crate::coding::margin::MarginSet;
 use crate::export::{Graph, Value};
 use crate::graph::Affinity;
 use crate::linalg::mul;
-use crate::observe::Trace;
 use crate::params::{AtomCount, Domain, Preset, params, presets};
 use crate::score::RidgeResiduals;
-use crate::state::iterations_left;
-use crate::svm::{self, Svm};
-use crate::update::splitting::Kernel;
-use crate::update::subspace::Samples;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step, init, range};
+use crate::svm::Svm;
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, init, range};
 use faer::{Mat, MatRef, Scale};
-use iterate::Iterate;
 use serde::{Deserialize, Serialize};
-use steps::{Place, Renewed};
+use training_run::{Begin, TrainingRun, join};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
 const USUAL_ATOMS: usize = 10;
@@ -111,7 +113,7 @@ params! {
         /// Solver of the SVM step: exact, or truncated as in the published code.
         svm_solver: Solver = Solver::Newton, Domain::OneOf(&["newton", "lbfgs"]);
         /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
-        active_set: ActiveSet = ActiveSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
+        active_set: MarginSet = MarginSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
         /// Lengths of atoms after each dictionary step: left alone, all one, or at most one.
         atom_norm: AtomNorm = AtomNorm::None, Domain::OneOf(&["none", "unit", "ball"]);
         /// Weights of the atom graph: `exp(-d^2 / 2t^2)` (code) or `exp(-d / t)` (paper).
@@ -187,7 +189,7 @@ impl Fit for LcdlSv {
     }
 
     fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
-        self.run(train, Begin::After(state), watch)
+        self.train(train, Begin::After(state), watch)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LcdlSvModel> {
@@ -218,14 +220,6 @@ impl Fit for LcdlSv {
             Rule::Fused => fuse(&terms[0], &terms[1], self.eta2()),
         }
     }
-}
-
-/// Where training begins.
-enum Begin<'a> {
-    /// With atoms, grouped by class.
-    With(Mat<f64>, &'a Blocks),
-    /// After an iteration.
-    After(State),
 }
 
 impl LcdlSv {
@@ -269,112 +263,34 @@ impl LcdlSv {
                 "every training sample is zero: there is nothing to learn a dictionary from".into(),
             ));
         }
-        self.run(train, Begin::With(start, blocks), watch)
+        self.train(train, Begin::With(start, blocks), watch)
     }
 
-    fn run(&self, train: &Dataset, begin: Begin<'_>, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
-        // With more features than samples, everything happens in the range of the samples.
-        let reduced = range::reduce(train)?;
-        let basis = reduced.as_ref().map(|reduced| reduced.basis.as_ref());
-        let x = reduced.as_ref().map_or(train.x(), |reduced| reduced.train.x());
-        let (targets, n_classes) = (train.targets(), train.n_classes());
-        let samples = Samples::new(x);
-        let first = matches!(begin, Begin::With(..));
-        let (left, iterate) = match begin {
-            Begin::With(start, blocks) => {
-                let d = basis.map_or(start.clone(), |q| mul(q.transpose(), start.as_ref()));
-                (1..=self.max_iter(), Iterate::start(d, blocks.clone(), x, n_classes, self.laplacian_ridge)?)
-            }
-            Begin::After(state) => {
-                (iterations_left(Some(&state), self.max_iter())?, Iterate::restore(state, train.classes(), x)?)
-            }
-        };
-        let Iterate { mut d, mut space, mut svm, mut scores, mut ridge, kernel, blocks, placed } = iterate;
-        let mut memory = svm::Memory::default();
-
-        let finish = |d: &Mat<f64>, svm: &Svm, fitted: &Mat<f64>, watch: &mut dyn Observer| {
-            let d = basis.map_or(d.clone(), |q| mul(q, d.as_ref()));
-            let model = self.model(train.classes().to_vec(), d, &blocks, svm.clone())?;
-            self.refit(model, train, accuracy(svm.with_bias(fitted.clone()).as_ref(), &targets), None, watch)
-        };
-        let report =
-            Step { model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))), ..Step::start(self.max_iter()) };
-        if (first && watch.step(&report).is_break()) || left.is_empty() {
-            return finish(&d, &svm, &scores, watch);
-        }
-        let kernel = match kernel {
-            // Rescaled atoms have another kernel.
-            None if first && self.atom_norm == AtomNorm::None => Kernel::of(&space),
-            held => held,
-        };
-        // Warnings about a place that there was before the break were told then.
-        let told: &mut dyn Observer = if placed { &mut () } else { watch };
-        let mut place = self.place(&d, &space, kernel.as_ref(), &mut ridge, told)?;
-        for iter in left {
-            let pull = self.pull(&space, &place.basis, &svm)?;
-            let (codes, before) = self.codes(&place.basis, pull, &samples, &svm.bias, &scores, &targets);
-
-            // Dictionary and classifiers follow from the codes, each on its own, and the place of the next codes follows
-            // from the dictionary alone.
-            let mut told = Trace::default();
-            let ridge_before = ridge;
-            let dictionary = || -> Result<(Renewed, Option<Place>)> {
-                let renewed = self.renew(&samples, &place, &codes, &d, ridge, &mut told)?;
-                if iter == self.max_iter() || renewed.change <= self.tol {
-                    return Ok((renewed, None));
-                }
-                let kernel = place.kernel_of(&renewed.space);
-                let next = self.place(&renewed.d, &renewed.space, kernel, &mut ridge, &mut told)?;
-                Ok((renewed, Some(next)))
-            };
-            let mut fit_svm = |q, y, before| self.classifiers(q, y, &targets, &svm, before, &mut memory);
-            let classifiers = || (self.atom_norm == AtomNorm::None).then(|| fit_svm(&place.basis.q, &codes.y, before));
-            let (dictionary, classifiers) = rayon::join(dictionary, classifiers);
-            told.warnings.iter().for_each(|warning| watch.warn(warning));
-            let (renewed, next) = dictionary?;
-            (svm, scores) = match (classifiers, &renewed.recoded) {
-                (Some(classifiers), None) => classifiers?,
-                // Cut or rescaled codes have coordinates of their own.
-                (_, recoded) => {
-                    let (q, y) = recoded.as_ref().map_or((&place.basis.q, &codes.y), |(q, y)| (q, y));
-                    fit_svm(q, y, None)?
-                }
-            };
-            if next.is_none() {
-                let (q, y) = renewed.recoded.as_ref().map_or((&place.basis.q, &codes.y), |(q, y)| (q, y));
-                (svm, scores) = self.settled(q, y, &targets, svm, scores, watch)?;
-            }
-            (d, space) = (renewed.d, renewed.space);
-
-            let terms = [
-                ("reconstruction", renewed.residual),
-                ("graph", renewed.graph_term),
-                ("support vector", self.support_vector_term(&svm, &scores, &targets)),
-            ];
-            let converged = renewed.change <= self.tol;
-            let state = || {
-                let (kernel, placed) = (place.kernel_of(&space), next.is_some());
-                let state =
-                    State::after(iter, converged).with_value("ridge", ridge_before).with_value("placed", placed);
-                iterate::store(state, &d, &space, &svm, &scores, kernel, &blocks)
-            };
-            let report = Step {
-                iter,
-                max_iter: self.max_iter(),
-                objective: Some(terms.iter().map(|(_, value)| value).sum()),
-                terms: &terms,
-                change: Some(renewed.change),
-                model: Some(&|| Ok(Box::new(finish(&d, &svm, &scores, &mut ())?))),
-                last: next.is_none(),
-                state: Some(&state),
-            };
-            let stopped = watch.step(&report).is_break();
-            match next {
-                Some(next) if !stopped => place = next,
-                _ => break,
+    /// Graph, codes, dictionary, classifiers, again and again.
+    fn train(&self, train: &Dataset, begin: Begin<'_>, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
+        let span = range::reduce(train)?;
+        let run = TrainingRun::new(self, train, span.as_ref());
+        let (mut at, iterations) = run.begin(begin, watch)?; // D with its graph L, and (U, b)
+        for iter in iterations {
+            let Some(space) = at.code_space.take() else { break };
+            // Z = A^-1 (D^T X + a U W), A = D^T D + lambda1 L
+            let (codes, warm_start) = run.code_step(&at, &space)?;
+            // Dictionary and classifiers follow from the codes, neither from the other; the graph follows from the dictionary.
+            let (dictionary, svm) = join(
+                watch,
+                |watch| -> Result<_> {
+                    let dictionary = run.dictionary_step(&at.d, &space, &codes, watch)?; // D = X Z^T (Z Z^T)^+
+                    let next = run.graph_step(iter, &dictionary, &space, watch)?; // L of the new D
+                    Ok((dictionary, next))
+                },
+                || run.svm_step(&codes, &at.svm, warm_start, &mut at.svm_memory), // (U, b) on Z
+            );
+            at = run.advance(at, &space, &codes, dictionary?, svm, watch)?;
+            if run.report(iter, &at, watch).is_break() {
+                break;
             }
         }
-        finish(&d, &svm, &scores, watch)
+        run.finish(&at, watch)
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {

@@ -22,7 +22,7 @@
 //! from random multipliers); with more features than samples training runs in the span of the samples, which is exact.
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::coding::margin::{ActiveSet, Margins};
+use crate::coding::margin::{MarginSet, Margins};
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
 use crate::init::class_pca_mean_of;
@@ -54,7 +54,7 @@ params! {
         /// Relative change of the dictionary that ends training.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
-        active_set: ActiveSet = ActiveSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
+        active_set: MarginSet = MarginSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
             let params = Svgdl {
                 lambda2,
                 atoms_per_class: Some(3),
-                active_set: ActiveSet::Converged,
+                active_set: MarginSet::Converged,
                 tol: 0.0,
                 ..Default::default()
             };

@@ -7,7 +7,7 @@ use super::moments::{Moments, bordered};
 use super::newton::Newton;
 use super::request::{Ask, Chain, Link, SvmAsk, SvmSums, put_chain, take_chain};
 use super::stats::PartialStats;
-use crate::coding::margin::ActiveSet;
+use crate::coding::margin::MarginSet;
 use crate::linalg::mul;
 use crate::svm::Svm;
 use crate::{Error, Result};
@@ -32,7 +32,7 @@ pub(crate) struct NextPull {
 
 impl Coding {
     /// Before the first iteration.
-    pub(crate) fn new(strength: f64, active_set: ActiveSet, svm: &Svm, tau: f64) -> Self {
+    pub(crate) fn new(strength: f64, active_set: MarginSet, svm: &Svm, tau: f64) -> Self {
         let chain = Chain { start: 0, strength, active_set, links: Vec::new() };
         Coding { chain, transform: Mat::new(), newton: Newton::from_svm(svm, tau) }
     }

@@ -2,7 +2,7 @@
 
 use super::message::Message;
 use super::sparse::SparseChain;
-use crate::coding::margin::ActiveSet;
+use crate::coding::margin::MarginSet;
 use crate::parts::check_shape;
 use crate::prep::Prep;
 use crate::{Error, Result};
@@ -51,7 +51,7 @@ pub(crate) struct Chain {
     /// The iteration before its first link; a chain that starts elsewhere is another.
     pub(crate) start: usize,
     pub(crate) strength: f64,
-    pub(crate) active_set: ActiveSet,
+    pub(crate) active_set: MarginSet,
     pub(crate) links: Vec<Link>,
 }
 

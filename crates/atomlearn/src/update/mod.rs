@@ -13,8 +13,6 @@ pub mod classwise_map;
 pub mod column_ball;
 pub mod ksvd;
 pub mod lagrange_dual;
-pub mod splitting;
-pub mod subspace;
 
 use crate::linalg::mul;
 use faer::MatRef;

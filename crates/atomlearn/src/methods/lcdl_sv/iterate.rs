@@ -1,73 +1,99 @@
 //! What an iteration takes from the one before.
 
-use crate::svm::Svm;
-use crate::update::splitting::Kernel;
-use crate::update::subspace::Subspace;
+use super::code_space::{CodeSpace, NullSpace};
+use super::subspace::FactoredDictionary;
+use crate::svm::{self, Svm};
 use crate::{Blocks, Error, Result, State};
 use faer::{Mat, MatRef};
+use std::sync::Arc;
 
-/// Dictionary and classifiers, in the range of the samples.
+/// Dictionary and classifiers, in the span of the samples.
 pub(super) struct Iterate {
+    /// `D`.
     pub d: Mat<f64>,
-    pub space: Subspace,
+    /// The same as `E Q^T`.
+    pub factored: FactoredDictionary,
+    /// Atoms of the classes.
+    pub blocks: Blocks,
+    /// `(U, b)`.
     pub svm: Svm,
     /// `U^T z` of the last codes.
     pub scores: Mat<f64>,
-    /// As it was before the place of the next codes was found, which may switch it on.
+    /// Memory of the SVM step.
+    pub svm_memory: svm::Memory,
+    /// Multiple of the identity added to the Laplacian, as the last codes needed it.
     pub ridge: Option<f64>,
-    /// The dictionary's kernel, where it is known and the way to the next codes.
-    pub kernel: Option<Kernel>,
-    /// Atoms of the classes.
-    pub blocks: Blocks,
-    /// The place of the next codes was found before; it follows from the rest.
-    pub placed: bool,
-}
-
-/// Adds what [`Iterate::restore`] takes out to a state with `ridge` and `placed`.
-pub(super) fn store(
-    state: State,
-    d: &Mat<f64>,
-    space: &Subspace,
-    svm: &Svm,
-    scores: &Mat<f64>,
-    kernel: Option<&Kernel>,
-    blocks: &Blocks,
-) -> State {
-    let state = state.with("dictionary", d.as_ref()).with_blocks("atom_counts", blocks);
-    let state = state.with("space_e", space.e_t.as_ref()).with("space_q", space.q.as_ref());
-    let state = state.with_svm(svm).with("scores", scores.as_ref());
-    let state = state.with_value("has_kernel", kernel.is_some());
-    match kernel {
-        Some(kernel) => state.with("kernel", kernel.basis()),
-        None => state,
-    }
+    /// The null space of `D`, where it is known and small.
+    pub null_space: Option<Arc<NullSpace>>,
+    /// The graph of `D` and the space of its codes; `None` when no iteration follows.
+    pub code_space: Option<CodeSpace>,
+    /// Terms of the objective by name.
+    pub terms: [(&'static str, f64); 3],
+    /// Relative change of the dictionary in the last iteration.
+    pub change: f64,
 }
 
 impl Iterate {
     /// Atoms `d`, and no classifiers yet.
-    pub(super) fn start(
+    pub fn start(
         d: Mat<f64>,
         blocks: Blocks,
         x: MatRef<'_, f64>,
         n_classes: usize,
         ridge: Option<f64>,
     ) -> Result<Self> {
-        Ok(Iterate {
-            space: Subspace::new(d.as_ref(), x)?,
-            svm: Svm::zero(d.ncols(), n_classes),
-            scores: Mat::zeros(n_classes, x.ncols()),
-            ridge,
-            kernel: None,
-            blocks,
-            placed: false,
-            d,
-        })
+        let factored = FactoredDictionary::new(d.as_ref(), x)?;
+        let svm = Svm::zero(d.ncols(), n_classes);
+        let scores = Mat::zeros(n_classes, x.ncols());
+        Ok(Iterate::new(d, factored, blocks, svm, scores, ridge))
     }
 
-    /// The iterate of a state.
-    pub(super) fn restore(state: State, classes: &[String], x: MatRef<'_, f64>) -> Result<Self> {
-        let (ridge, placed, has_kernel): (_, _, bool) =
-            (state.value("ridge")?, state.value("placed")?, state.value("has_kernel")?);
+    fn new(
+        d: Mat<f64>,
+        factored: FactoredDictionary,
+        blocks: Blocks,
+        svm: Svm,
+        scores: Mat<f64>,
+        ridge: Option<f64>,
+    ) -> Self {
+        Iterate {
+            d,
+            factored,
+            blocks,
+            svm,
+            scores,
+            svm_memory: svm::Memory::default(),
+            ridge,
+            null_space: None,
+            code_space: None,
+            terms: [("", 0.0); 3],
+            change: f64::INFINITY,
+        }
+    }
+
+    /// What [`Iterate::restore`] goes on from. The code space is not part of it, because it follows from the rest.
+    pub fn state(&self, iter: usize, converged: bool) -> State {
+        let state = State::after(iter, converged)
+            .with_value("ridge", self.ridge)
+            .with_value("placed", self.code_space.is_some())
+            .with("dictionary", self.d.as_ref())
+            .with_blocks("atom_counts", &self.blocks)
+            .with("space_e", self.factored.e_t.as_ref())
+            .with("space_q", self.factored.q.as_ref())
+            .with_svm(&self.svm)
+            .with("scores", self.scores.as_ref())
+            .with_value("has_kernel", self.null_space.is_some());
+        match &self.null_space {
+            Some(null_space) => state.with("kernel", null_space.basis()),
+            None => state,
+        }
+    }
+
+    /// The iterate of a state, and whether its code space was found before the state was taken.
+    pub fn restore(state: State, classes: &[String], x: MatRef<'_, f64>) -> Result<(Self, bool)> {
+        let ridge = state.value("ridge")?;
+        let had_code_space = state.value("placed")?;
+        let has_null_space: bool = state.value("has_kernel")?;
         let mut parts = state.into_parts(classes);
         let d = parts.take_shaped("dictionary", x.nrows(), None)?;
         let n_atoms = d.ncols();
@@ -76,17 +102,13 @@ impl Iterate {
         if rank == 0 || rank > n_atoms {
             return Err(Error::Data(format!("the state has {n_atoms} atoms of rank {rank}")));
         }
-        let space = Subspace { e_t: parts.take_shaped("space_e", rank, x.nrows())?, q };
-        let kernel = has_kernel.then(|| parts.take_shaped("kernel", n_atoms, n_atoms - rank)).transpose()?;
-        Ok(Iterate {
-            svm: parts.take_svm(Some(n_atoms))?,
-            scores: parts.take_shaped("scores", classes.len(), x.ncols())?,
-            ridge,
-            kernel: kernel.map(Kernel::from_basis),
-            blocks: parts.take_blocks("atom_counts", n_atoms)?,
-            placed,
-            d,
-            space,
-        })
+        let factored = FactoredDictionary { e_t: parts.take_shaped("space_e", rank, x.nrows())?, q };
+        let null_space = has_null_space.then(|| parts.take_shaped("kernel", n_atoms, n_atoms - rank)).transpose()?;
+        let svm = parts.take_svm(Some(n_atoms))?;
+        let scores = parts.take_shaped("scores", classes.len(), x.ncols())?;
+        let blocks = parts.take_blocks("atom_counts", n_atoms)?;
+        let mut at = Iterate::new(d, factored, blocks, svm, scores, ridge);
+        at.null_space = null_space.map(|basis| Arc::new(NullSpace::from_basis(basis)));
+        Ok((at, had_code_space))
     }
 }

@@ -7,7 +7,8 @@
 //! are Newton steps of the SVM. The first iteration has no pull, and the SVM starts from known sums.
 
 use super::refit::{LAGGING, LAGGING_WARNING};
-use super::steps::{Pull, Rescaled};
+use super::steps::{ClassifierPull, Rescaled};
+use super::subspace::{FactoredDictionary, least_squares_from_sums};
 use super::{AtomNorm, LcdlSv, USUAL_ATOMS};
 use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
@@ -18,7 +19,6 @@ use crate::rounds::{
     SvmSums, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
-use crate::update::subspace::{Subspace, least_squares_from_sums};
 use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub(crate) struct LcdlRounds {
     iter: usize,
     ridge: Option<f64>,
     d: Mat<f64>,
-    space: Subspace,
+    factored: FactoredDictionary,
     svm: Svm,
     /// Coordinates of the codes: `Z = code_q Y`.
     code_q: Mat<f64>,
@@ -85,18 +85,18 @@ impl LcdlRounds {
         if let Some(seed) = params.sign_seed {
             init::flip_signs(&mut d, seed);
         }
-        let space = Subspace::from_outer(d.as_ref(), &moments.outer)?;
+        let factored = FactoredDictionary::from_outer(d.as_ref(), &moments.outer)?;
         let svm = Svm::zero(d.ncols(), moments.counts.len());
         let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
         let mut rounds = LcdlRounds {
             ridge: params.laplacian_ridge,
-            code_q: space.q.clone(),
+            code_q: factored.q.clone(),
             params,
             blocks,
             phase: Phase::Svm,
             iter: 0,
             d,
-            space,
+            factored,
             svm,
             coding,
             progress: [0.0; 3],
@@ -126,8 +126,8 @@ impl LcdlRounds {
         let atom_gram = gram(self.d.as_ref());
         let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.params.knn, self.params.affinity);
         let a = self.params.code_matrix(atom_gram, &graph, &mut self.ridge, watch)?;
-        let basis = self.space.code_basis(&a);
-        let Some(Pull { u, g, coupling }) = self.params.pull(&self.space, &basis, &self.svm)? else {
+        let basis = self.factored.code_basis(&a);
+        let Some(ClassifierPull { u, g, coupling }) = self.params.pull(&self.factored, &basis, &self.svm)? else {
             self.code_q = basis.q;
             self.coding.set_plain(basis.map, self.iter);
             let sums = CodeSums::plain(moments);
@@ -173,11 +173,11 @@ impl LcdlRounds {
             self.coding.transform = mul(kept.transpose(), self.coding.transform.as_ref());
             same = false;
         }
-        let mut space = step.dictionary;
-        self.code_q = space.q.clone();
-        if let Some(Rescaled { code_q, code_r, dictionary }) = self.params.rescale(&space) {
+        let mut factored = step.dictionary;
+        self.code_q = factored.q.clone();
+        if let Some(Rescaled { code_q, code_r, dictionary }) = self.params.rescale(&factored) {
             self.coding.transform = mul(code_r.as_ref(), self.coding.transform.as_ref());
-            (self.code_q, space, same) = (code_q, dictionary, false);
+            (self.code_q, factored, same) = (code_q, dictionary, false);
         }
         if !same {
             self.coding.newton = self.warm_start();
@@ -186,9 +186,9 @@ impl LcdlRounds {
         // The graph of the dictionary that made these codes.
         let graph = AtomGraph::new(self.d.as_ref(), self.params.knn, self.params.affinity);
         let graph_term = self.params.graph_term(&graph, None, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
-        let next = space.dictionary();
+        let next = factored.dictionary();
         self.progress = [step.residual, graph_term, relative_change(next.as_ref(), self.d.as_ref())];
-        (self.d, self.space) = (next, space);
+        (self.d, self.factored) = (next, factored);
         Ok(same)
     }
 
@@ -257,7 +257,7 @@ impl LcdlRounds {
         let n_atoms = d.ncols();
         let blocks = message.take_blocks("blocks", classes, n_atoms)?;
         let e_t = message.take("space.e_t", None, m)?;
-        let space = Subspace { q: message.take("space.q", n_atoms, e_t.nrows())?, e_t };
+        let factored = FactoredDictionary { q: message.take("space.q", n_atoms, e_t.nrows())?, e_t };
         let svm = restore_svm(message, n_atoms, n_classes)?;
         let coding = Coding::restore(message, m, n_classes)?;
         let code_q = message.take("code_q", n_atoms, coding.transform.nrows())?;
@@ -269,7 +269,7 @@ impl LcdlRounds {
             iter: message.get("iter")?,
             ridge: message.get("ridge")?,
             d,
-            space,
+            factored,
             svm,
             code_q,
             coding,
@@ -339,8 +339,8 @@ impl Rounds for LcdlRounds {
         message.set("ridge", self.ridge);
         message.parts.put_blocks("blocks", &self.blocks);
         message.put("dictionary", self.d.clone());
-        message.put("space.e_t", self.space.e_t.clone());
-        message.put("space.q", self.space.q.clone());
+        message.put("space.e_t", self.factored.e_t.clone());
+        message.put("space.q", self.factored.q.clone());
         store_svm(message, &self.svm);
         message.put("code_q", self.code_q.clone());
         message.put_row("progress", &self.progress);

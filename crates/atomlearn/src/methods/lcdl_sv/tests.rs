@@ -1,7 +1,8 @@
 use super::*;
 use crate::graph::AtomGraph;
 use crate::linalg::{Spd, column_norms, gram};
-use crate::synth;
+use crate::observe::Trace;
+use crate::{Step, svm, synth};
 
 fn params() -> LcdlSv {
     LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default().fixed() }
@@ -71,7 +72,7 @@ fn zero_iterations_keep_the_start_and_every_step_offers_its_model() {
 }
 
 #[test]
-fn few_features_switch_the_ridge_on_aloud() {
+fn few_features_switch_the_ridge_on_with_a_warning() {
     let train = synth::blobs(6, 12, 3, 3);
     let mut trace = Trace::default();
     let lcdl = LcdlSv { atoms_per_class: AtomCount::Each(8), ..LcdlSv::default().fixed() };
@@ -94,7 +95,7 @@ fn extensions_do_what_they_say() {
     let refit = LcdlSv { refit_svm: Some(true), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(plain.dictionary, refit.dictionary);
     assert!((&plain.svm.weights - &refit.svm.weights).norm_max() > 1e-6);
-    let converged = LcdlSv { active_set: ActiveSet::Converged, lambda2: 0.05, ..params() };
+    let converged = LcdlSv { active_set: MarginSet::Converged, lambda2: 0.05, ..params() };
     for model in [unit, ball, refit, converged.fit(&train, &mut ()).unwrap()] {
         assert!(accuracy(&model, &train) > 0.9);
     }

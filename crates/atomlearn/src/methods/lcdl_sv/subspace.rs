@@ -15,41 +15,41 @@ use faer::{Mat, MatRef};
 /// Singular values of a starting dictionary below this fraction of the largest do not count towards its rank.
 const START_RANK: f64 = 3e-5;
 /// A starting dictionary whose Gram matrix is conditioned better than this has full rank by that measure.
-const SURE_START: f64 = 1e8;
+const CLEAR_START_CONDITION: f64 = 1e8;
 /// Singular values of the samples below this fraction of the largest do not count towards theirs.
 const SAMPLE_RANK: f64 = 1e-7;
 /// The same for eigenvalues of `X X^T`.
 const OUTER_RANK: f64 = 1e-13;
 /// Samples whose Gram matrix is conditioned better than this have full rank beyond doubt.
-const SURE_CONDITION: f64 = 1e10;
+const CLEAR_CONDITION: f64 = 1e10;
 /// Eigenvalues of `Y Y^T` below this fraction of the largest are cut when it is singular after all.
 const CODE_RANK: f64 = 1e-12;
 
 const START_STAGE: &str = "rank of the starting dictionary";
 
-/// A dictionary `D = E Q^T`.
+/// A dictionary `D = E Q^T`, with an orthonormal basis `Q` of its row space.
 #[derive(Clone, Debug)]
-pub struct Subspace {
+pub(crate) struct FactoredDictionary {
     /// `E^T`, r x features.
     pub e_t: Mat<f64>,
     /// `Q`, atoms x r, orthonormal columns.
     pub q: Mat<f64>,
 }
 
-/// Where the codes of one iteration live: `A^-1 D^T x = Q2 (map x)`.
-pub struct CodeBasis {
+/// Coordinates of the codes of one iteration: `A^-1 D^T x = Q2 (map x)`.
+pub(crate) struct CodeBasis {
     /// `Q2`, atoms x r, orthonormal columns.
     pub q: Mat<f64>,
     /// From samples to codes, r x features.
     pub map: Mat<f64>,
     /// How `A^-1` is applied within the span of the codes.
     pub inverse: Inverse,
-    /// `Q2^T L Q2`, where it is at hand.
+    /// `Q2^T L Q2`, if it is a by-product.
     pub laplacian: Option<Mat<f64>>,
 }
 
 /// `A^-1` on vectors `u` in the span of the dictionary's rows: `A^-1 u = Q2 g`.
-pub enum Inverse {
+pub(crate) enum Inverse {
     /// `R` of the QR decomposition `A^-1 Q = Q2 R`: `g = R Q^T u`.
     Product(Mat<f64>),
     /// The factor of `Q2^T A Q2`: `g = (Q2^T A Q2)^-1 Q2^T u`.
@@ -57,26 +57,27 @@ pub enum Inverse {
 }
 
 /// Samples `X`, with `X X^T` where they outnumber the features.
-pub struct Samples<'a> {
+pub(crate) struct Samples<'a> {
     /// `X`.
     pub x: MatRef<'a, f64>,
     outer: Option<Mat<f64>>,
     energy: f64,
 }
 
-/// Codes `Y = M X + G W` in the coordinates of a [`CodeBasis`].
-pub struct MappedCodes<'a> {
+/// Codes `Z = Q2 Y` with `Y = M X + G W`.
+pub(crate) struct MappedCodes<'a> {
     /// `Y`, r x samples.
     pub y: Mat<f64>,
-    map: MatRef<'a, f64>,
+    /// `Q2` and the map `M`.
+    pub basis: &'a CodeBasis,
     /// `G` (r x classes) and `W` (classes x samples), if there is such a part.
     pull: Option<(Mat<f64>, Mat<f64>)>,
 }
 
 /// What the dictionary step leaves behind.
-pub struct LeastSquares {
+pub(crate) struct LeastSquares {
     /// The new dictionary.
-    pub dictionary: Subspace,
+    pub dictionary: FactoredDictionary,
     /// `Y Y^T`, in the coordinates of `dictionary.q`.
     pub code_gram: Mat<f64>,
     /// `|X - E Y|^2`.
@@ -85,8 +86,9 @@ pub struct LeastSquares {
     pub kept: Option<Mat<f64>>,
 }
 
-impl Subspace {
-    /// Splits a starting dictionary; directions outside the range of the samples `x` are dropped.
+impl FactoredDictionary {
+    /// Factors a starting dictionary; directions outside the span of the samples `x` are dropped, because codes never use
+    /// them.
     pub fn new(d: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Result<Self> {
         let small = if x.nrows() <= x.ncols() { outer_gram(x) } else { gram(x) };
         Self::within(d, small, || orthonormal_range(x, SAMPLE_RANK, START_STAGE))
@@ -103,14 +105,14 @@ impl Subspace {
 
     fn within(d: MatRef<'_, f64>, small_gram: Mat<f64>, range: impl FnOnce() -> Result<Mat<f64>>) -> Result<Self> {
         let mut q = row_space(d, START_STAGE)?;
-        // Only where it is in doubt is the rank of the samples worth an SVD.
-        if condition(small_gram) >= SURE_CONDITION {
+        // The rank of the samples is worth an SVD only if it is in doubt; a factor of their Gram matrix says so.
+        if condition(small_gram) >= CLEAR_CONDITION {
             let range = range()?;
             if range.ncols() < q.ncols() {
                 q = qr(mul(d.transpose(), range.as_ref()).as_ref()).0;
             }
         }
-        Ok(Subspace { e_t: mul(q.transpose(), d.transpose()), q })
+        Ok(FactoredDictionary { e_t: mul(q.transpose(), d.transpose()), q })
     }
 
     /// `D = E Q^T`.
@@ -135,8 +137,8 @@ impl<'a> Samples<'a> {
 
 impl<'a> MappedCodes<'a> {
     /// `Y = M X`.
-    pub fn new(map: MatRef<'a, f64>, samples: &Samples<'_>) -> Self {
-        MappedCodes { y: mul(map, samples.x), map, pull: None }
+    pub fn new(basis: &'a CodeBasis, samples: &Samples<'_>) -> Self {
+        MappedCodes { y: mul(basis.map.as_ref(), samples.x), basis, pull: None }
     }
 
     /// Adds `G W`.
@@ -145,22 +147,24 @@ impl<'a> MappedCodes<'a> {
         self.pull = Some((g, w));
     }
 
-    /// `Y Y^T` and `Y X^T`; from `X X^T` where that is at hand, which is less arithmetic.
+    /// `Y Y^T` and `Y X^T`.
     fn sums(&self, samples: &Samples<'_>) -> (Mat<f64>, Mat<f64>) {
+        let map = self.basis.map.as_ref();
         let Some(outer) = &samples.outer else {
             return rayon::join(|| outer_gram(self.y.as_ref()), || mul(self.y.as_ref(), samples.x.transpose()));
         };
-        let mut cross = mul(self.map, outer.as_ref());
-        // Y Y^T = Y X^T M^T + Y W^T G^T
+        // With X X^T known, Y X^T = M X X^T + G W X^T and Y Y^T = Y X^T M^T + Y W^T G^T go over the samples only in W X^T
+        // and W W^T, which are as narrow as there are classes.
+        let mut cross = mul(map, outer.as_ref());
         let mut gram = Mat::zeros(self.y.nrows(), self.y.nrows());
         if let Some((g, w)) = &self.pull {
             let along = mul(w.as_ref(), samples.x.transpose());
             mul_add(cross.as_mut(), 1.0, g.as_ref(), along.as_ref());
-            let mut pulled = mul(self.map, along.transpose());
+            let mut pulled = mul(map, along.transpose());
             mul_add(pulled.as_mut(), 1.0, g.as_ref(), outer_gram(w.as_ref()).as_ref());
             add_lower_product(gram.as_mut(), 1.0, pulled.as_ref(), g.transpose());
         }
-        add_lower_product(gram.as_mut(), 1.0, cross.as_ref(), self.map.transpose());
+        add_lower_product(gram.as_mut(), 1.0, cross.as_ref(), map.transpose());
         mirror(&mut gram);
         (gram, cross)
     }
@@ -171,7 +175,7 @@ fn row_space(d: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
     let (m, n_atoms) = d.shape();
     let small = if n_atoms <= m { gram(d) } else { outer_gram(d) };
     // A factor is much cheaper than eigenvalues, and enough unless the rank is in doubt.
-    if condition(small.clone()) < SURE_START {
+    if condition(small.clone()) < CLEAR_START_CONDITION {
         return Ok(if n_atoms <= m { Mat::identity(n_atoms, n_atoms) } else { qr(d.transpose()).0 });
     }
     let (values, vectors) = sym_eig(small.as_ref(), stage)?;
@@ -186,22 +190,21 @@ fn condition(gram: Mat<f64>) -> f64 {
     Spd::new(gram, "rank").map_or(f64::INFINITY, |factor| factor.condition(norm))
 }
 
-/// The dictionary that fits `x` best, `E = X Y^T (Y Y^T)^-1`.
+/// The dictionary that fits `X` best, `E = X Y^T (Y Y^T)^-1`.
 ///
-/// `Y` has full row rank in exact arithmetic; should rounding deny it, the lost directions are cut and reported.
-pub fn least_squares(
+/// `Y` has full row rank in exact arithmetic; directions that rounding took are cut, with a warning.
+pub(crate) fn least_squares(
     samples: &Samples<'_>,
-    q: &Mat<f64>,
     codes: &MappedCodes<'_>,
     stage: &str,
     watch: &mut dyn Observer,
 ) -> Result<LeastSquares> {
     let (code_gram, cross) = codes.sums(samples);
-    least_squares_from_sums(q, code_gram, &cross, samples.energy, stage, watch)
+    least_squares_from_sums(&codes.basis.q, code_gram, &cross, samples.energy, stage, watch)
 }
 
 /// The same from `Y Y^T`, `Y X^T` and `|X|^2`.
-pub fn least_squares_from_sums(
+pub(crate) fn least_squares_from_sums(
     q: &Mat<f64>,
     code_gram: Mat<f64>,
     cross: &Mat<f64>,
@@ -211,18 +214,24 @@ pub fn least_squares_from_sums(
 ) -> Result<LeastSquares> {
     if let Ok(factor) = Spd::new(code_gram.clone(), stage) {
         let (e_t, residual) = best_fit(&factor, cross, energy);
-        return Ok(LeastSquares { dictionary: Subspace { e_t, q: q.clone() }, code_gram, residual, kept: None });
+        return Ok(LeastSquares {
+            dictionary: FactoredDictionary { e_t, q: q.clone() },
+            code_gram,
+            residual,
+            kept: None,
+        });
     }
+    // The same problem in the directions of Y that are left.
     let kept = kept_directions(&code_gram, stage, watch)?;
     let into = |a: &Mat<f64>| mul(kept.transpose(), a.as_ref());
     let code_gram = mul(into(&code_gram).as_ref(), kept.as_ref());
     let factor = Spd::new(code_gram.clone(), stage)?;
     let (e_t, residual) = best_fit(&factor, &into(cross), energy);
-    let dictionary = Subspace { e_t, q: mul(q.as_ref(), kept.as_ref()) };
+    let dictionary = FactoredDictionary { e_t, q: mul(q.as_ref(), kept.as_ref()) };
     Ok(LeastSquares { dictionary, code_gram, residual, kept: Some(kept) })
 }
 
-/// The directions of the codes that rounding has left, told to the observer.
+/// The directions of the codes that rounding has left.
 fn kept_directions(code_gram: &Mat<f64>, stage: &str, watch: &mut dyn Observer) -> Result<Mat<f64>> {
     let (values, vectors) = sym_eig(code_gram.as_ref(), stage)?;
     let rank = values.iter().take_while(|&&v| v > CODE_RANK * values[0] && v > 0.0).count();
@@ -253,20 +262,20 @@ mod tests {
     #[test]
     fn equals_the_pseudo_inverse_form_where_atoms_outnumber_features() {
         let (d, x) = (matrix(5, 9), matrix(5, 30));
-        let start = Subspace::new(d.as_ref(), x.as_ref()).unwrap();
+        let start = FactoredDictionary::new(d.as_ref(), x.as_ref()).unwrap();
         assert!((start.dictionary() - &d).norm_max() < 1e-12);
         let mut a = gram(d.as_ref());
         (0..9).for_each(|i| a[(i, i)] += 0.1 + 0.05 * i as f64);
         let a = Spd::new(a, "t").unwrap();
         let basis = start.code_basis(&a);
         let samples = Samples::new(x.as_ref());
-        let mut codes = MappedCodes::new(basis.map.as_ref(), &samples);
+        let mut codes = MappedCodes::new(&basis, &samples);
         let z = a.solve(mul(d.transpose(), x.as_ref()).as_ref());
         assert!((mul(basis.q.as_ref(), codes.y.as_ref()) - &z).norm_max() < 1e-11);
 
         codes.pull(matrix(5, 3), matrix(3, 30));
         let z = mul(basis.q.as_ref(), codes.y.as_ref());
-        let step = least_squares(&samples, &basis.q, &codes, "t", &mut ()).unwrap();
+        let step = least_squares(&samples, &codes, "t", &mut ()).unwrap();
         let expected = mul(x.as_ref(), pinv(z.as_ref(), "t").unwrap().as_ref());
         let found = step.dictionary.dictionary();
         assert!((&found - &expected).norm_max() < 1e-9);
@@ -275,7 +284,7 @@ mod tests {
         assert!((step.residual - residual.squared_norm_l2()).abs() < 1e-10);
     }
 
-    /// Fixture F3 of the specification, checked by hand: four atoms, two samples.
+    /// Worked by hand: four atoms, two samples.
     #[test]
     fn hand_checked_dictionary_step() {
         let z = faer::mat![
@@ -288,9 +297,9 @@ mod tests {
         let (q, y) = qr(z.as_ref());
         // The samples are orthonormal, so y = (y x^T) x.
         let samples = Samples::new(x.as_ref());
-        let map = mul(y.as_ref(), x.transpose());
-        let codes = MappedCodes::new(map.as_ref(), &samples);
-        let step = least_squares(&samples, &q, &codes, "t", &mut ()).unwrap();
+        let basis = CodeBasis { q, map: mul(y.as_ref(), x.transpose()), inverse: Inverse::Product(y), laplacian: None };
+        let codes = MappedCodes::new(&basis, &samples);
+        let step = least_squares(&samples, &codes, "t", &mut ()).unwrap();
         let expected = faer::mat![
             [0.4748576604, 0.2502137891, -0.571765593, -0.0025077377],
             [0.1226750139, 0.1840187978, 0.8367775698, 1.1482487368]
@@ -300,19 +309,20 @@ mod tests {
     }
 
     #[test]
-    fn lost_directions_are_cut_aloud_and_small_ranges_respected() {
+    fn lost_directions_are_cut_with_a_warning_and_small_spans_respected() {
         let mut trace = Trace::default();
         let (q, _) = qr(matrix(6, 3).as_ref());
         let mut y = matrix(3, 10);
         (0..10).for_each(|j| y[(2, j)] = y[(0, j)]);
         let x = matrix(4, 10);
         let samples = Samples::new(x.as_ref());
-        let map = Mat::zeros(3, 4);
-        let mut codes = MappedCodes::new(map.as_ref(), &samples);
+        let inverse = Inverse::Product(Mat::identity(3, 3));
+        let basis = CodeBasis { q, map: Mat::zeros(3, 4), inverse, laplacian: None };
+        let mut codes = MappedCodes::new(&basis, &samples);
         codes.pull(Mat::identity(3, 3), y);
-        let step = least_squares(&samples, &q, &codes, "t", &mut trace).unwrap();
+        let step = least_squares(&samples, &codes, "t", &mut trace).unwrap();
         assert_eq!((step.dictionary.q.ncols(), trace.warnings.len()), (2, 1));
         let thin = mul(matrix(5, 2).as_ref(), matrix(2, 30).as_ref());
-        assert_eq!(Subspace::new(matrix(5, 9).as_ref(), thin.as_ref()).unwrap().q.ncols(), 2);
+        assert_eq!(FactoredDictionary::new(matrix(5, 9).as_ref(), thin.as_ref()).unwrap().q.ncols(), 2);
     }
 }
