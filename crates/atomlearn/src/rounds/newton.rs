@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// left after it is of the order of its square.
 const LAST_STEP: f64 = 1e-10;
 /// Far more points than any problem has needed.
-const MOST_ROUNDS: usize = 200;
+const MAX_ROUNDS: usize = 200;
 const STAGE: &str = "SVM";
 
 /// All classes on their way to the optimum. Coordinates have a last row for the bias.
@@ -106,10 +106,10 @@ impl Newton {
     /// Takes the sums of a round at [`Newton::weights`].
     pub(crate) fn absorb(&mut self, stats: &mut PartialStats, transform: Option<MatRef<'_, f64>>) -> Result<()> {
         self.rounds += 1;
-        if self.rounds > MOST_ROUNDS {
+        if self.rounds > MAX_ROUNDS {
             return Err(Error::numeric(
                 STAGE,
-                "Newton's method does not settle; standardise the features (--prep standard)",
+                "Newton's method does not settle; standardise the features (preprocessing step `standard`)",
             ));
         }
         let transform = transform.map(bordered);
@@ -205,7 +205,7 @@ fn solve_bias_first(system: &Mat<f64>, rhs: &Mat<f64>) -> Result<Mat<f64>> {
     let from = |i: usize| (i + n - 1) % n;
     let turned = Mat::from_fn(n, n, |i, j| system[(from(i), from(j))]);
     let factor = Spd::new(turned, STAGE).map_err(|_| {
-        let why = "the features are too different in size, or too long, for its equations; standardise them (--prep standard)";
+        let why = "the features are too different in size, or too long, for its equations; standardise them (preprocessing step `standard`)";
         Error::numeric(STAGE, why)
     })?;
     let solved = factor.solve(Mat::from_fn(n, rhs.ncols(), |i, j| rhs[(from(i), j)]).as_ref());

@@ -1,4 +1,4 @@
-//! Newton's method for samples that spoil its short cuts: features of very different sizes, or far from zero.
+//! Newton's method for samples that the fast solver cannot handle: features of very different sizes, or far from zero.
 //!
 //! With the active samples `A` and their mean `m_A`, the step `(du, db)` from `(u, b)` solves
 //!
@@ -9,7 +9,7 @@
 //! Two things keep its digits. The bias is eliminated before products are formed, so that a common part of the samples
 //! cancels in `Y`, exactly, instead of in the matrix. And the matrix is scaled to a unit diagonal, which makes features of
 //! any size alike: this is the step in standardised coordinates, mapped back, with the norm of the original ones. Outputs and gradient come
-//! from the samples at every step, so that what one step lacks the next one adds.
+//! from the samples at every step, so that the next step corrects the errors of the last.
 //!
 //! Long samples that can be separated leave a loss next to nothing, and active sets that change by one sample a step. Then the weight of the
 //! norm is lowered in stages, from one at which the norm is all that counts: each stage starts near its end.
@@ -44,7 +44,7 @@ pub(super) fn improve(
 ) -> Result<f64> {
     // With more features than samples, the same problem in the range of the samples.
     let reduced = (z.nrows() > z.ncols()).then(|| qr(z));
-    let seen = reduced.as_ref().map_or(z, |(_, r)| r.as_ref());
+    let samples = reduced.as_ref().map_or(z, |(_, r)| r.as_ref());
     let solve = |&class: &usize| {
         let t: Vec<f64> = targets.iter().map(|&target| sign(target, class)).collect();
         let u = svm.weights.subcols(class, 1);
@@ -54,13 +54,13 @@ pub(super) fn improve(
         };
         let start = column(start.as_ref(), 0).to_vec();
         let usable = start.iter().all(|u| u.is_finite()) && svm.bias[class].is_finite();
-        let from_zero = || (vec![0.0; seen.nrows()], t.iter().sum::<f64>() / t.len().max(1) as f64);
+        let from_zero = || (vec![0.0; samples.nrows()], t.iter().sum::<f64>() / t.len().max(1) as f64);
         let (u, b) = if usable { (start, svm.bias[class]) } else { from_zero() };
-        Problem { z: seen, t: &t, tau }.solve(u, b)
+        ClassProblem { z: samples, t: &t, tau }.solve(u, b)
     };
     let found: Vec<Minimum> = classes.par_iter().map(solve).collect::<Result<_>>()?;
     for (&class, minimum) in classes.iter().zip(&found) {
-        let u = Mat::from_fn(seen.nrows(), 1, |k, _| minimum.u[k]);
+        let u = Mat::from_fn(samples.nrows(), 1, |k, _| minimum.u[k]);
         let u = reduced.as_ref().map_or(u.clone(), |(q, _)| mul(q.as_ref(), u.as_ref()));
         svm.weights.subcols_mut(class, 1).copy_from(u);
         svm.bias[class] = minimum.b;
@@ -72,7 +72,7 @@ pub(super) fn improve(
 }
 
 /// One class: samples, targets and the weight of the norm.
-struct Problem<'a> {
+struct ClassProblem<'a> {
     z: MatRef<'a, f64>,
     t: &'a [f64],
     tau: f64,
@@ -87,7 +87,7 @@ struct Minimum {
 }
 
 /// A Newton step.
-struct Step {
+struct NewtonStep {
     du: Mat<f64>,
     db: f64,
     /// By how much it lowers the objective while no sample becomes active or inactive.
@@ -96,7 +96,7 @@ struct Step {
     exact: bool,
 }
 
-impl Problem<'_> {
+impl ClassProblem<'_> {
     /// From a given start and, if that does not lead to the optimum, in stages.
     fn solve(&self, u: Vec<f64>, b: f64) -> Result<Minimum> {
         let direct = self.minimize(u, b);
@@ -111,7 +111,7 @@ impl Problem<'_> {
         let (mut u, mut b) = (vec![0.0; self.z.nrows()], self.t.iter().sum::<f64>() / self.t.len().max(1) as f64);
         let mut tau = longest.min(f64::MAX);
         loop {
-            let found = Problem { tau, ..*self }.minimize(u, b)?;
+            let found = ClassProblem { tau, ..*self }.minimize(u, b)?;
             if tau <= self.tau {
                 return Ok(found);
             }
@@ -125,7 +125,7 @@ impl Problem<'_> {
         let mut promised = None;
         for _ in 0..MAX_STEPS {
             let value = self.value(dot(&u, &u), &outputs);
-            let Step { du, db, decrease, exact } = self.step(&u, &outputs)?;
+            let NewtonStep { du, db, decrease, exact } = self.step(&u, &outputs)?;
             if !value.is_finite() || !decrease.is_finite() || !db.is_finite() {
                 return Err(Error::numeric(STAGE, "the objective is no longer finite; standardise the features"));
             }
@@ -138,7 +138,7 @@ impl Problem<'_> {
             let norm = |s: f64| dot(&u, &u) + s * (2.0 * dot(&u, du) + s * dot(du, du));
             let at = |s: f64| -> Vec<f64> { outputs.iter().zip(&change).map(|(o, d)| o + s * d).collect() };
             let lower = |s: &f64| self.value(norm(*s), &at(*s)) < value - 1e-4 * s * decrease;
-            // Where no step lowers the objective, rounding has the last word.
+            // If no step lowers the objective, what is left to gain is below rounding.
             let Some(s) = (0..40).map(|halvings| 0.5f64.powi(halvings)).find(lower) else { break };
             u.iter_mut().zip(du).for_each(|(u, d)| *u += s * d);
             b += s * db;
@@ -157,12 +157,12 @@ impl Problem<'_> {
         self.tau * norm + loss
     }
 
-    fn step(&self, u: &[f64], outputs: &[f64]) -> Result<Step> {
+    fn step(&self, u: &[f64], outputs: &[f64]) -> Result<NewtonStep> {
         let active: Vec<usize> = (0..self.t.len()).filter(|&i| self.t[i] * outputs[i] < 1.0).collect();
         if active.is_empty() {
             // No loss at all: only |u|^2 is left, and the bias may stay.
             let du = Mat::from_fn(u.len(), 1, |k, _| -u[k]);
-            return Ok(Step { du, db: 0.0, decrease: self.tau * dot(u, u), exact: true });
+            return Ok(NewtonStep { du, db: 0.0, decrease: self.tau * dot(u, u), exact: true });
         }
         let count = active.len() as f64;
         let pull: Vec<f64> = active.iter().map(|&i| self.t[i] - outputs[i]).collect();
@@ -183,7 +183,7 @@ impl Problem<'_> {
         let du = Mat::from_fn(u.len(), 1, |k, _| solved[(k, 0)] * scale[k]);
         let db = mean_pull - dot(&middle, column(du.as_ref(), 0));
         let decrease = dot(column(downhill.as_ref(), 0), column(du.as_ref(), 0)) + count * mean_pull * mean_pull;
-        Ok(Step { du, db, decrease, exact })
+        Ok(NewtonStep { du, db, decrease, exact })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::warn::Warn;
 use crate::{Error, Result};
 use faer::MatRef;
 
-/// The share of an objective that may be left to gain before the observer is told.
+/// The share of an objective that may be left to gain without a warning.
 const FAR: f64 = 1e-3;
 
 /// Trains one classifier per class on the columns of `z`, as [`one_vs_rest`] does, and checks the result.
@@ -27,16 +27,16 @@ pub fn fit(
     let z = centred(z, &middle);
     let start = start.map(|svm| svm.seen_from(&middle));
     let svm = match one_vs_rest(z.as_ref(), targets, n_classes, tau, start.as_ref()) {
-        // Features too different for the fast way; the careful one begins anew.
+        // Features too different in size for the fast solver; the careful one starts from zero.
         Err(Error::Numeric { .. }) => Svm { bias: vec![f64::NAN; n_classes], ..Svm::zero(z.nrows(), n_classes) },
-        found => found?,
+        trained => trained?,
     };
     let svm = settle(z.as_ref(), targets, svm, tau, watch)?;
     Ok(svm.seen_from(&negative(&middle)))
 }
 
 /// Checks that these classifiers are the optimum for the columns of `z`. Those that are not are brought there, as far as
-/// the digits of the samples allow; the observer is told if that is not far enough.
+/// the digits of the samples allow, with a warning if that is not far enough.
 pub fn settle(
     z: MatRef<'_, f64>,
     targets: &[usize],
@@ -44,8 +44,8 @@ pub fn settle(
     tau: f64,
     watch: &mut (impl Warn + ?Sized),
 ) -> Result<Svm> {
-    let standing = distances(z, targets, &svm, tau);
-    let far: Vec<usize> = (0..standing.len()).filter(|&c| !standing[c].is_near()).collect();
+    let found = distances(z, targets, &svm, tau);
+    let far: Vec<usize> = (0..found.len()).filter(|&c| !found[c].is_near()).collect();
     if far.is_empty() {
         return Ok(svm);
     }
@@ -53,16 +53,16 @@ pub fn settle(
     let mut improved = svm.seen_from(&middle);
     let (svm, left) = match improve(centred(z, &middle).as_ref(), targets, &mut improved, tau, &far) {
         Ok(left) => (improved.seen_from(&negative(&middle)), left),
-        Err(_) => (svm, far.iter().map(|&c| standing[c].relative()).fold(0.0, f64::max)),
+        Err(_) => (svm, far.iter().map(|&c| found[c].relative()).fold(0.0, f64::max)),
     };
     if !svm.weights.is_all_finite() || !svm.bias.iter().all(|b| b.is_finite()) {
         return Err(Error::numeric(
             STAGE,
-            "no finite classifier was found; standardise the features (--prep standard)",
+            "no finite classifier was found; standardise the features (preprocessing step `standard`)",
         ));
     }
     if left > FAR || left.is_nan() {
-        watch.warn(&warning(left, far.len(), standing.len()));
+        watch.warn(&warning(left, far.len(), found.len()));
     }
     Ok(svm)
 }
@@ -74,7 +74,7 @@ fn negative(values: &[f64]) -> Vec<f64> {
 fn warning(left: f64, far: usize, n_classes: usize) -> String {
     format!(
         "SVM: {far} of {n_classes} classifiers are not at their optimum (up to {:.1e} of the objective of the worst can \
-         still be gained) because the features are too different in size; standardise them (--prep standard)",
+         still be gained) because the features are too different in size; standardise them (preprocessing step `standard`)",
         left.min(1.0)
     )
 }

@@ -23,7 +23,7 @@ pub fn one_vs_rest(z: MatRef<'_, f64>, targets: &[usize], n_classes: usize, tau:
         .into_par_iter()
         .map(|c| {
             let t = targets.iter().map(|&target| sign(target, c)).collect();
-            minimize(&Problem { z, t, tau })
+            minimize(&LbfgsProblem { z, t, tau })
         })
         .collect();
     Svm {
@@ -32,7 +32,7 @@ pub fn one_vs_rest(z: MatRef<'_, f64>, targets: &[usize], n_classes: usize, tau:
     }
 }
 
-struct Problem<'a> {
+struct LbfgsProblem<'a> {
     z: MatRef<'a, f64>,
     t: Vec<f64>,
     tau: f64,
@@ -40,14 +40,14 @@ struct Problem<'a> {
 
 /// A point `x = (u, b)` with its value and gradient.
 #[derive(Clone)]
-struct Point {
+struct LbfgsPoint {
     x: Vec<f64>,
     value: f64,
     gradient: Vec<f64>,
 }
 
-impl Problem<'_> {
-    fn at(&self, x: Vec<f64>) -> Point {
+impl LbfgsProblem<'_> {
+    fn at(&self, x: Vec<f64>) -> LbfgsPoint {
         let dim = self.z.nrows();
         let u = Mat::from_fn(dim, 1, |k, _| x[k]);
         let outputs = mul(self.z.transpose(), u.as_ref());
@@ -59,15 +59,15 @@ impl Problem<'_> {
         let zp = mul(self.z, pull.as_ref());
         let mut gradient: Vec<f64> = (0..dim).map(|k| 2.0 * (self.tau * x[k] + zp[(k, 0)])).collect();
         gradient.push(2.0 * pull.col(0).iter().sum::<f64>());
-        Point { x, value, gradient }
+        LbfgsPoint { x, value, gradient }
     }
 
-    fn along(&self, from: &Point, direction: &[f64], step: f64) -> Point {
+    fn along(&self, from: &LbfgsPoint, direction: &[f64], step: f64) -> LbfgsPoint {
         self.at(from.x.iter().zip(direction).map(|(x, d)| x + step * d).collect())
     }
 }
 
-fn minimize(problem: &Problem<'_>) -> Vec<f64> {
+fn minimize(problem: &LbfgsProblem<'_>) -> Vec<f64> {
     let mut point = problem.at(vec![0.0; problem.z.nrows() + 1]);
     let mut memory: VecDeque<(Vec<f64>, Vec<f64>, f64)> = VecDeque::with_capacity(MEMORY);
     let mut step = 0.01;
@@ -128,11 +128,16 @@ fn direction(gradient: &[f64], memory: &VecDeque<(Vec<f64>, Vec<f64>, f64)>) -> 
 struct End {
     step: f64,
     slope: f64,
-    point: Point,
+    point: LbfgsPoint,
 }
 
 /// A step that satisfies the strong Wolfe conditions, or the best one found within the limits of the published code.
-fn strong_wolfe(problem: &Problem<'_>, from: &Point, direction: &[f64], trial: f64) -> Option<(f64, Point)> {
+fn strong_wolfe(
+    problem: &LbfgsProblem<'_>,
+    from: &LbfgsPoint,
+    direction: &[f64],
+    trial: f64,
+) -> Option<(f64, LbfgsPoint)> {
     let slope0 = dot(&from.gradient, direction);
     if slope0 >= 0.0 {
         return None;
@@ -168,7 +173,7 @@ fn zoom(
     flat: &dyn Fn(&End) -> bool,
     mut low: End,
     mut high: End,
-) -> Option<(f64, Point)> {
+) -> Option<(f64, LbfgsPoint)> {
     for _ in 0..11 {
         let here = end(cubic_minimum(&low, &high));
         if !enough(&here) || here.point.value >= low.point.value {

@@ -1,7 +1,7 @@
 //! What the classifiers would say about each of their training samples had it been left out, with the active sets held.
 //!
 //! On its active samples `A` (margins below one) a classifier is a ridge regression on the targets `t`, with a free bias; the others do not
-//! matter to it. So a sample that is not active is told the same without it, and an active one, with `M = (Z_A^T Z_A + tau I)^-1`,
+//! matter to it. So a sample that is not active gets the same output without it, and an active one, with `M = (Z_A^T Z_A + tau I)^-1`,
 //!
 //! ```text
 //! o_i -> t_i - (t_i - o_i) / (tau (M_ii - (M 1)_i^2 / 1^T M 1))
@@ -53,9 +53,9 @@ struct Systems<'a> {
     whole: Option<Mat<f64>>,
 }
 
-/// Which system is solved for a class.
+/// The system that is solved for a class.
 #[derive(PartialEq)]
-enum Way {
+enum SystemOver {
     Active,
     Inactive,
     Features,
@@ -67,9 +67,10 @@ impl<'a> Systems<'a> {
         let graded =
             z.nrows() <= z.ncols() && lengths().fold(0.0, f64::max) > GRADED * lengths().fold(f64::INFINITY, f64::min);
         let mut systems = Systems { z, tau, products, graded, whole: None };
-        let crowded = active.iter().filter(|active| systems.way(active.len(), true) == Way::Inactive).count();
+        let nearly_all_active =
+            active.iter().filter(|active| systems.cheapest(active.len(), true) == SystemOver::Inactive).count();
         // One inverse over all samples costs as much as that of one class with all of them active.
-        if let Some(products) = products.filter(|_| crowded > 1) {
+        if let Some(products) = products.filter(|_| nearly_all_active > 1) {
             let mut shifted = products.clone();
             (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += tau);
             systems.whole = Spd::new(shifted, STAGE).ok().map(|factor| factor.inverse());
@@ -77,10 +78,10 @@ impl<'a> Systems<'a> {
         systems
     }
 
-    /// The way with the fewest operations; products of samples do not tell features apart that differ this much.
-    fn way(&self, n_active: usize, with_whole: bool) -> Way {
+    /// The system with the fewest operations; products of samples do not tell features apart that differ this much.
+    fn cheapest(&self, n_active: usize, with_whole: bool) -> SystemOver {
         if self.graded {
-            return Way::Features;
+            return SystemOver::Features;
         }
         let (a, n, m) = (n_active as f64, self.z.ncols() as f64, self.z.nrows() as f64);
         let missing = n - a;
@@ -88,19 +89,19 @@ impl<'a> Systems<'a> {
         let over_inactive = missing * missing * (missing / 3.0 + n);
         let over_features = m * m * (m / 3.0 + 2.0 * a);
         if with_whole && over_inactive < over_active.min(over_features) {
-            Way::Inactive
+            SystemOver::Inactive
         } else if over_active <= over_features {
-            Way::Active
+            SystemOver::Active
         } else {
-            Way::Features
+            SystemOver::Features
         }
     }
 
     /// `tau (M_ii - (M 1)_i^2 / 1^T M 1)` of the active samples.
     fn own_parts(&self, active: &[usize]) -> Result<Vec<f64>> {
-        let (diagonal, sums) = match (self.way(active.len(), self.whole.is_some()), &self.whole) {
-            (Way::Inactive, Some(whole)) => without_inactive(whole, active)?,
-            (Way::Features, _) => self.over_features(active)?,
+        let (diagonal, sums) = match (self.cheapest(active.len(), self.whole.is_some()), &self.whole) {
+            (SystemOver::Inactive, Some(whole)) => without_inactive(whole, active)?,
+            (SystemOver::Features, _) => self.over_features(active)?,
             _ => self.over_active(active)?,
         };
         let total: f64 = sums.iter().sum();
@@ -161,7 +162,7 @@ mod tests {
     use super::super::tests::problem;
     use super::*;
 
-    /// Every sample whose removal leaves all other margins on their side, by all three ways; most samples are such.
+    /// Every sample whose removal leaves all other margins on their side, by all three systems; most samples are such.
     #[test]
     fn equals_training_without_the_sample_while_active_sets_stay() {
         for (dim, n, tau) in [(4, 60, 0.5), (30, 60, 0.5), (90, 45, 0.1), (20, 45, 0.01), (3, 60, 20.0)] {
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_agree() {
+    fn the_systems_agree() {
         let (z, targets) = problem(25, 40);
         let (tau, products) = (0.3, gram(z.as_ref()));
         let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();

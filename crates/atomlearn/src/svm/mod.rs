@@ -9,15 +9,15 @@
 //! [`one_vs_rest`] solves it exactly by Newton's method on the active set; [`lbfgs::one_vs_rest`] stops early, as the
 //! published codes do. What becomes part of a model goes through [`fit`] or [`settle`], which check that it is the optimum.
 
-mod approach;
-mod border;
+mod bordered_solve;
 mod careful;
 mod checked;
-mod crowd;
 pub mod lbfgs;
 mod left_out;
+mod nearly_all_active;
 mod newton;
 mod optimality;
+mod warm_start;
 
 pub use checked::{fit, settle};
 pub use left_out::left_out;

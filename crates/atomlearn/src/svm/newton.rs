@@ -3,11 +3,12 @@
 //! With the active samples `A = {i : t_i o_i < 1}` held fixed the problem is least squares, and its solution is the
 //! Newton target. It is found in whichever space is smaller: `|A|` dual unknowns (`u = Z_A alpha`,
 //! `(Z_A^T Z_A + tau I) alpha + b 1 = t_A`, `1^T alpha = 0`) or `dim` primal ones. When a full step reproduces the
-//! active set, the target is the exact minimiser. Late steps change few samples; they reuse the last factor.
+//! active set, the target is the exact minimiser. Late steps change few samples; they reuse the last factor. Active sets
+//! with nearly every sample share one factor among all classes. [`NewtonSolver::route`] chooses.
 
-use super::approach::approach;
-use super::border::Bordered;
-use super::crowd::Crowd;
+use super::bordered_solve::BorderedSystem;
+use super::nearly_all_active::NearlyAllActive;
+use super::warm_start::warm_start;
 use super::{STAGE, Svm, sign};
 use crate::linalg::{Spd, add_columns, column, gram, gram_into, mul, mul_add, outer_gram, select_columns, vectorised};
 use crate::{Error, Result};
@@ -17,10 +18,10 @@ use rayon::prelude::*;
 const MAX_STEPS: usize = 200;
 /// A shared `n x n` Gram matrix pays while it is not much larger than the data.
 const GRAM_WIDTH: usize = 4;
-/// A factor is reused while at most one in this many of its samples came or went.
+/// A factor is reused while at most one in this many of its samples joined or left.
 const REUSE: usize = 10;
-/// An active set is a crowd while at most one in this many samples is missing from it.
-const CROWD: usize = 8;
+/// Without a Gram matrix, nearly all samples are active if at most one in this many is not.
+const NEARLY_ALL: usize = 8;
 
 /// Trains one classifier per class on the columns of `z`.
 ///
@@ -64,7 +65,7 @@ pub struct Trained {
     pub outputs: Mat<f64>,
 }
 
-/// [`one_vs_rest`] in memory at hand: fresh memory for a large Gram matrix costs a good part of its arithmetic.
+/// [`one_vs_rest`] in memory that is kept: fresh memory for a large Gram matrix costs a good part of its arithmetic.
 pub fn one_vs_rest_in(
     memory: &mut Memory,
     z: MatRef<'_, f64>,
@@ -73,33 +74,35 @@ pub fn one_vs_rest_in(
     tau: f64,
     start: Option<Start<'_>>,
 ) -> Result<Trained> {
-    let mut shared = Shared::new(memory, z, tau);
+    let mut solver = NewtonSolver::new(memory, z, tau);
     let near;
     let Start { svm: start, outputs } = match start.filter(|start| start.svm.weights.norm_max() > 0.0) {
         Some(start) => start,
         None => {
-            near = approach(z, targets, n_classes, tau);
+            near = warm_start(z, targets, n_classes, tau);
             Start { svm: &near, outputs: near.scores(z) }
         }
     };
-    shared.prepare_for_crowds(outputs.as_ref(), targets)?;
-    let solved: Vec<Point> = (0..n_classes)
+    solver.prepare_shared(outputs.as_ref(), targets)?;
+    let solved: Vec<ClassPoint> = (0..n_classes)
         .into_par_iter()
         .map(|c| {
             let t: Vec<f64> = targets.iter().map(|&target| sign(target, c)).collect();
             let o: Vec<f64> = outputs.row(c).iter().copied().collect();
             let norm = start.weights.col(c).squared_norm_l2();
-            shared.solve(c, &t, o, norm, start.bias[c])
+            solver.solve(c, &t, o, norm, start.bias[c])
         })
         .collect::<Result<_>>()
         .map_err(|e| match e {
             Error::Numeric { stage, why } => Error::numeric(
                 stage,
-                format!("{why}; samples far from unit length do that; --prep unit or --prep standard helps"),
+                format!(
+                    "{why}: the samples are badly scaled; normalise them (preprocessing step `unit` or `standard`)"
+                ),
             ),
             other => other,
         })?;
-    // u_c = kappa_c u0_c + Z alpha_c for all classes at once.
+    // u_c = start_share_c u0_c + Z alpha_c, one product for all classes.
     let alphas = Mat::from_fn(z.ncols(), n_classes, |i, c| solved[c].alpha[i]);
     let mut weights = mul(z, alphas.as_ref());
     for (c, class) in solved.iter().enumerate().filter(|(_, class)| class.start_share != 0.0) {
@@ -112,88 +115,146 @@ pub fn one_vs_rest_in(
 }
 
 /// What all classes have in common.
-struct Shared<'a> {
+struct NewtonSolver<'a> {
     z: MatRef<'a, f64>,
     tau: f64,
     /// `Z^T Z`, where it pays.
     gram: Option<&'a Mat<f64>>,
-    /// Where the Gram matrix is at hand and some class has most samples active.
-    crowd: Option<Crowd>,
-    /// Factor of `Z Z^T + tau I`, where it is not and some class has nearly every sample active.
-    all: Option<Spd>,
+    /// Where some class has nearly every sample active.
+    over_all: Option<OverAll>,
+}
+
+/// The system over all samples, solved once for all classes.
+enum OverAll {
+    /// The inverse of `Z^T Z + tau I`, with a Gram matrix.
+    Inverse(NearlyAllActive),
+    /// The factor of `Z Z^T + tau I`, without one.
+    Factor(Spd),
+}
+
+/// How the minimiser for an active set `A` is found.
+enum Route {
+    /// From the system over all samples, less the few that are not active.
+    Shared,
+    /// From the last dual factor, with a few samples more or less.
+    Bordered(Change),
+    /// By a new factor of `Z_A^T Z_A + tau I`.
+    Dual,
+    /// By a new factor of `Z_A Z_A^T + tau I`.
+    Primal,
 }
 
 /// The last dual factor of a class and the active set it belongs to.
-struct Base {
+struct DualFactor {
     active: Vec<usize>,
     factor: Spd,
 }
 
+/// From one active set to another.
+struct Change {
+    /// Samples that joined.
+    added: Vec<usize>,
+    /// Positions in the old set of those that left.
+    removed: Vec<usize>,
+}
+
 /// A point of one class's problem: `u = start_share u0 + Z alpha`.
-struct Point {
+struct ClassPoint {
     alpha: Vec<f64>,
     start_share: f64,
     bias: f64,
+    /// `Z^T u + b`.
     outputs: Vec<f64>,
+    /// `|u|^2`.
     norm: f64,
 }
 
-impl<'a> Shared<'a> {
+impl DualFactor {
+    /// How the active set changed, if little enough to go on with this factor.
+    fn small_change(&self, active: &[usize]) -> Option<Change> {
+        let added: Vec<usize> = active.iter().copied().filter(|i| self.active.binary_search(i).is_err()).collect();
+        let is_removed = |p: &usize| active.binary_search(&self.active[*p]).is_err();
+        let removed: Vec<usize> = (0..self.active.len()).filter(is_removed).collect();
+        (REUSE * (added.len() + removed.len()) <= self.active.len()).then_some(Change { added, removed })
+    }
+}
+
+impl<'a> NewtonSolver<'a> {
     fn new(memory: &'a mut Memory, z: MatRef<'a, f64>, tau: f64) -> Self {
         let (dim, n) = z.shape();
-        let mut shared = Shared { z, tau, gram: None, crowd: None, all: None };
+        let mut solver = NewtonSolver { z, tau, gram: None, over_all: None };
         if n <= GRAM_WIDTH * dim {
             if memory.gram.nrows() != n {
                 memory.gram = Mat::zeros(n, n);
             }
             gram_into(&mut memory.gram, z);
-            shared.gram = Some(&memory.gram);
+            solver.gram = Some(&memory.gram);
         }
-        shared
+        solver
     }
 
-    /// Short codes leave nearly every margin open: then one factor serves all classes.
-    fn prepare_for_crowds(&mut self, outputs: MatRef<'_, f64>, targets: &[usize]) -> Result<()> {
+    /// Short codes leave nearly every margin violated: then one system serves all classes.
+    fn prepare_shared(&mut self, outputs: MatRef<'_, f64>, targets: &[usize]) -> Result<()> {
         let active = |c: usize| (0..targets.len()).filter(|&i| sign(targets[i], c) * outputs[(c, i)] < 1.0).count();
-        if !(0..outputs.nrows()).any(|c| self.is_crowd(active(c))) {
+        if !(0..outputs.nrows()).any(|c| self.nearly_all(active(c))) {
             return Ok(());
         }
-        if let Some(gram) = self.gram {
-            self.crowd = Crowd::new(gram, self.tau, targets, outputs.nrows());
-        } else {
-            let mut system = outer_gram(self.z);
-            (0..self.z.nrows()).for_each(|i| system[(i, i)] += self.tau);
-            self.all = Some(Spd::new(system, STAGE)?);
-        }
+        self.over_all = match self.gram {
+            Some(gram) => NearlyAllActive::new(gram, self.tau, targets, outputs.nrows()).map(OverAll::Inverse),
+            None => {
+                let mut system = outer_gram(self.z);
+                (0..self.z.nrows()).for_each(|i| system[(i, i)] += self.tau);
+                Some(OverAll::Factor(Spd::new(system, STAGE)?))
+            }
+        };
         Ok(())
     }
 
-    /// True if so many active samples are so nearly all that taking the others away is the shorter way.
-    fn is_crowd(&self, n_active: usize) -> bool {
+    /// True if so few samples are not active that taking them out of the system over all samples is the shorter way.
+    fn nearly_all(&self, n_active: usize) -> bool {
         let n = self.z.ncols();
-        let missing = n - n_active;
+        let inactive = n - n_active;
         match self.gram {
-            Some(_) => 2 * missing <= n,
-            None => CROWD * missing <= n && 4 * missing <= self.z.nrows(),
+            Some(_) => 2 * inactive <= n,
+            None => NEARLY_ALL * inactive <= n && 4 * inactive <= self.z.nrows(),
         }
     }
 
-    fn solve(&self, class: usize, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<Point> {
+    /// Maximum number of active samples for which the dual system is the cheaper one: with the Gram matrix known it costs
+    /// `|A|^3 / 3` against `|A| dim^2 + dim^3 / 3` of the primal one.
+    fn max_dual(&self) -> usize {
+        let dim = self.z.nrows();
+        if self.gram.is_some() { dim * 3 / 2 } else { dim }
+    }
+
+    /// The cheapest route to the minimiser; after one that rounding broke, the cheapest of those that are left.
+    fn route(&self, active: &[usize], last: Option<&DualFactor>, broken: Option<Route>) -> Route {
+        if broken.is_none() && self.over_all.is_some() && self.nearly_all(active.len()) {
+            return Route::Shared;
+        }
+        if active.len() > self.max_dual() {
+            return Route::Primal;
+        }
+        let last = last.filter(|_| self.gram.is_some() && !matches!(broken, Some(Route::Bordered(_))));
+        last.and_then(|last| last.small_change(active)).map_or(Route::Dual, Route::Bordered)
+    }
+
+    /// One class: Newton steps until the active set repeats.
+    fn solve(&self, class: usize, t: &[f64], outputs: Vec<f64>, norm: f64, bias: f64) -> Result<ClassPoint> {
         let n = t.len();
-        let mut point = Point { alpha: vec![0.0; n], start_share: 1.0, bias, outputs, norm };
-        let mut previous: Option<Vec<usize>> = None;
-        let mut base = None;
+        let mut point = ClassPoint { alpha: vec![0.0; n], start_share: 1.0, bias, outputs, norm };
+        let mut solved_for: Option<Vec<usize>> = None;
+        let mut last = None;
         for _ in 0..MAX_STEPS {
             let active = violated(t, &point.outputs);
-            if previous.as_ref() == Some(&active) {
+            // The point minimises the quadratic of this active set, and the quadratic is the objective there: the optimum.
+            if solved_for.as_ref() == Some(&active) {
                 return Ok(point);
             }
-            let target = match self.target_of_crowd(class, &active, t) {
-                Some(target) => target,
-                None => self.target(&active, t, point.bias, &mut base)?,
-            };
+            let target = self.target(class, &active, t, point.bias, &mut last)?;
             let full = self.step(&mut point, target, t);
-            previous = full.then_some(active);
+            // After a shortened step the point is not the minimiser of any active set.
+            solved_for = full.then_some(active);
             if !point.norm.is_finite() || !point.bias.is_finite() {
                 break;
             }
@@ -201,88 +262,111 @@ impl<'a> Shared<'a> {
         Err(Error::numeric(STAGE, "Newton's method did not settle"))
     }
 
-    /// Most active samples for which the dual system is the cheaper one: with the Gram matrix at hand it costs
-    /// `|A|^3 / 3` against `|A| dim^2 + dim^3 / 3` of the primal one.
-    fn largest_dual(&self) -> usize {
-        let dim = self.z.nrows();
-        if self.gram.is_some() { dim * 3 / 2 } else { dim }
-    }
-
-    /// The minimiser with this active set, where it is a crowd and all that is shared is at hand.
-    fn target_of_crowd(&self, class: usize, active: &[usize], t: &[f64]) -> Option<Point> {
-        let crowd = self.crowd.as_ref().filter(|_| self.is_crowd(active.len()))?;
-        let [with_targets, with_ones] = crowd.solve(class, t, &others(active, t.len()))?;
-        let bias = with_targets.alpha.iter().sum::<f64>() / with_ones.alpha.iter().sum::<f64>();
-        let combine = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - bias * b).collect::<Vec<f64>>();
-        let alpha = combine(&with_targets.alpha, &with_ones.alpha);
-        let raw = combine(&with_targets.outputs, &with_ones.outputs);
-        let norm = alpha.iter().zip(&raw).map(|(a, o)| a * o).sum::<f64>().max(0.0);
-        Some(Point { alpha, start_share: 0.0, bias, outputs: raw.iter().map(|o| o + bias).collect(), norm })
-    }
-
     /// The minimiser with this active set.
-    fn target(&self, active: &[usize], t: &[f64], bias: f64, base: &mut Option<Base>) -> Result<Point> {
+    fn target(
+        &self,
+        class: usize,
+        active: &[usize],
+        t: &[f64],
+        bias: f64,
+        last: &mut Option<DualFactor>,
+    ) -> Result<ClassPoint> {
         let n = t.len();
-        let mut alpha = vec![0.0; n];
         if active.is_empty() {
             // No loss at all: only |u|^2 is left, and any bias will do.
-            return Ok(Point { alpha, start_share: 0.0, bias, outputs: vec![bias; n], norm: 0.0 });
+            return Ok(ClassPoint { alpha: vec![0.0; n], start_share: 0.0, bias, outputs: vec![bias; n], norm: 0.0 });
         }
-        let shares_factor = self.all.is_some() && self.is_crowd(active.len());
-        let (bias, outputs) = if active.len() <= self.largest_dual() && !shares_factor {
-            let rhs = Mat::from_fn(active.len(), 2, |i, j| if j == 0 { t[active[i]] } else { 1.0 });
-            let s = self.solve_dual(active, rhs, base)?;
-            let sum = |j: usize| s.col(j).iter().sum::<f64>();
-            let bias = sum(0) / sum(1);
-            active.iter().enumerate().for_each(|(p, &i)| alpha[i] = s[(p, 0)] - bias * s[(p, 1)]);
-            (bias, self.outputs(active, &alpha, bias))
-        } else {
-            let (bias, outputs) = self.solve_primal(active, t)?;
-            // The optimality condition tau u = sum_A (t_i - o_i) z_i gives the dual form.
-            active.iter().for_each(|&i| alpha[i] = (t[i] - outputs[i]) / self.tau);
-            (bias, outputs)
-        };
-        let norm = active.iter().map(|&i| alpha[i] * (outputs[i] - bias)).sum::<f64>().max(0.0);
-        Ok(Point { alpha, start_share: 0.0, bias, outputs, norm })
+        let mut route = self.route(active, last.as_ref(), None);
+        loop {
+            let target = match &route {
+                Route::Shared => self.solve_shared(class, active, t),
+                Route::Bordered(change) => self.solve_bordered(active, t, last.as_ref(), change),
+                Route::Dual => Some(self.solve_dual(active, t, last)?),
+                Route::Primal => Some(self.solve_primal(active, t)?),
+            };
+            match target {
+                Some(target) => return Ok(target),
+                None => route = self.route(active, last.as_ref(), Some(route)),
+            }
+        }
     }
 
-    /// `(Z_A^T Z_A + tau I)^-1 rhs`, through the factor of `base` if its active set is near, else through a new base.
-    fn solve_dual(&self, active: &[usize], rhs: Mat<f64>, base: &mut Option<Base>) -> Result<Mat<f64>> {
-        if let (Some(gram), Some(base)) = (self.gram, base.as_ref())
-            && let Some(solved) = self.solve_near(gram, active, &rhs, base)
-        {
-            return Ok(solved);
+    /// `None` if rounding broke the small system.
+    fn solve_shared(&self, class: usize, active: &[usize], t: &[f64]) -> Option<ClassPoint> {
+        match self.over_all.as_ref()? {
+            OverAll::Inverse(inverse) => {
+                let [with_targets, with_ones] = inverse.solve(class, t, &others(active, t.len()))?;
+                // As in `dual_point`, but the outputs come with the solutions.
+                let bias = with_targets.alpha.iter().sum::<f64>() / with_ones.alpha.iter().sum::<f64>();
+                let combine = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - bias * b).collect::<Vec<f64>>();
+                let alpha = combine(&with_targets.alpha, &with_ones.alpha);
+                let raw = combine(&with_targets.outputs, &with_ones.outputs);
+                let norm = alpha.iter().zip(&raw).map(|(a, o)| a * o).sum::<f64>().max(0.0);
+                Some(ClassPoint {
+                    alpha,
+                    start_share: 0.0,
+                    bias,
+                    outputs: raw.iter().map(|o| o + bias).collect(),
+                    norm,
+                })
+            }
+            OverAll::Factor(factor) => {
+                let rhs = primal_rhs(&select_columns(self.z, active), active, t);
+                let s = self.solve_without(factor, active, &rhs)?;
+                Some(self.primal_point(active, t, &rhs, &s))
+            }
         }
+    }
+
+    /// By a new factor, which is kept.
+    fn solve_dual(&self, active: &[usize], t: &[f64], last: &mut Option<DualFactor>) -> Result<ClassPoint> {
         let mut system = match self.gram {
             Some(gram) => lower_part(gram, active),
             None => gram(select_columns(self.z, active).as_ref()),
         };
         (0..active.len()).for_each(|i| system[(i, i)] += self.tau);
         let factor = Spd::new(system, STAGE)?;
-        let solved = factor.solve(rhs.as_ref());
-        *base = Some(Base { active: active.to_vec(), factor });
-        Ok(solved)
+        let s = factor.solve(dual_rhs(active, t).as_ref());
+        *last = Some(DualFactor { active: active.to_vec(), factor });
+        Ok(self.dual_point(active, &s))
     }
 
-    /// Bias and outputs of the minimiser through `Z_A Z_A^T + tau I`.
-    fn solve_primal(&self, active: &[usize], t: &[f64]) -> Result<(f64, Vec<f64>)> {
-        let za = select_columns(self.z, active);
-        let rhs =
-            mul(za.as_ref(), Mat::from_fn(active.len(), 2, |p, j| if j == 0 { t[active[p]] } else { 1.0 }).as_ref());
-        let all = self.all.as_ref().filter(|_| self.is_crowd(active.len()));
-        let s = match all.and_then(|all| self.solve_without(all, active, &rhs)) {
-            Some(s) => s,
-            None => {
-                let mut system = outer_gram(za.as_ref());
-                (0..za.nrows()).for_each(|i| system[(i, i)] += self.tau);
-                Spd::new(system, STAGE)?.solve(rhs.as_ref())
-            }
+    /// `None` if rounding broke the small systems.
+    fn solve_bordered(
+        &self,
+        active: &[usize],
+        t: &[f64],
+        last: Option<&DualFactor>,
+        Change { added, removed }: &Change,
+    ) -> Option<ClassPoint> {
+        let (gram, base) = (self.gram?, last?);
+        let cross = Mat::from_fn(base.active.len(), added.len(), |p, q| gram[(base.active[p], added[q])]);
+        let mut corner = lower_part(gram, added);
+        (0..added.len()).for_each(|q| corner[(q, q)] += self.tau);
+        let bordered = BorderedSystem::new(&base.factor, cross, corner, removed, STAGE).ok()?;
+        // Rows of the bordered system: the base, then what was added. Where each active sample stands among them:
+        let row = |i: &usize| match base.active.binary_search(i) {
+            Ok(p) => p,
+            Err(_) => base.active.len() + added.partition_point(|a| a < i),
         };
-        let against_ones = |j: usize| rhs.col(1).transpose() * s.col(j);
-        let total: f64 = active.iter().map(|&i| t[i]).sum();
-        let bias = (total - against_ones(0)) / (active.len() as f64 - against_ones(1));
-        let u = Mat::from_fn(za.nrows(), 1, |k, _| s[(k, 0)] - bias * s[(k, 1)]);
-        Ok((bias, mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect()))
+        let rows: Vec<usize> = active.iter().map(row).collect();
+        let rhs = dual_rhs(active, t);
+        let mut all = Mat::zeros(base.active.len() + added.len(), rhs.ncols());
+        for j in 0..rhs.ncols() {
+            rows.iter().enumerate().for_each(|(p, &r)| all[(r, j)] = rhs[(p, j)]);
+        }
+        let solved = bordered.solve(all);
+        let s = Mat::from_fn(rows.len(), rhs.ncols(), |p, j| solved[(rows[p], j)]);
+        Some(self.dual_point(active, &s))
+    }
+
+    fn solve_primal(&self, active: &[usize], t: &[f64]) -> Result<ClassPoint> {
+        let za = select_columns(self.z, active);
+        let rhs = primal_rhs(&za, active, t);
+        let mut system = outer_gram(za.as_ref());
+        (0..system.nrows()).for_each(|i| system[(i, i)] += self.tau);
+        let s = Spd::new(system, STAGE)?.solve(rhs.as_ref());
+        Ok(self.primal_point(active, t, &rhs, &s))
     }
 
     /// `(Z_A Z_A^T + tau I)^-1 rhs` from the factor `S` of all samples and the few, `R`, that are not active:
@@ -302,30 +386,29 @@ impl<'a> Shared<'a> {
         Some(s)
     }
 
-    /// `solve_dual` by bordering; `None` if too many samples came or went, or rounding broke the small systems.
-    fn solve_near(&self, gram: &Mat<f64>, active: &[usize], rhs: &Mat<f64>, base: &Base) -> Option<Mat<f64>> {
-        let added: Vec<usize> = active.iter().copied().filter(|i| base.active.binary_search(i).is_err()).collect();
-        let is_removed = |p: &usize| active.binary_search(&base.active[*p]).is_err();
-        let removed: Vec<usize> = (0..base.active.len()).filter(is_removed).collect();
-        if REUSE * (added.len() + removed.len()) > base.active.len() {
-            return None;
-        }
-        let cross = Mat::from_fn(base.active.len(), added.len(), |p, q| gram[(base.active[p], added[q])]);
-        let mut corner = lower_part(gram, &added);
-        (0..added.len()).for_each(|q| corner[(q, q)] += self.tau);
-        let bordered = Bordered::new(&base.factor, cross, corner, &removed, STAGE).ok()?;
-        // Rows of the bordered system: the base, then what was added. Where each active sample stands among them:
-        let row = |i: &usize| match base.active.binary_search(i) {
-            Ok(p) => p,
-            Err(_) => base.active.len() + added.partition_point(|a| a < i),
-        };
-        let rows: Vec<usize> = active.iter().map(row).collect();
-        let mut all = Mat::zeros(base.active.len() + added.len(), rhs.ncols());
-        for j in 0..rhs.ncols() {
-            rows.iter().enumerate().for_each(|(p, &r)| all[(r, j)] = rhs[(p, j)]);
-        }
-        let solved = bordered.solve(all);
-        Some(Mat::from_fn(rows.len(), rhs.ncols(), |p, j| solved[(rows[p], j)]))
+    /// From the solutions `s` of the dual system for `t` and for `1`: `alpha = s_t - b s_1`, with the bias that makes it sum
+    /// to zero.
+    fn dual_point(&self, active: &[usize], s: &Mat<f64>) -> ClassPoint {
+        let sum = |j: usize| s.col(j).iter().sum::<f64>();
+        let bias = sum(0) / sum(1);
+        let mut alpha = vec![0.0; self.z.ncols()];
+        active.iter().enumerate().for_each(|(p, &i)| alpha[i] = s[(p, 0)] - bias * s[(p, 1)]);
+        let outputs = self.outputs(active, &alpha, bias);
+        ClassPoint::of(active, alpha, bias, outputs)
+    }
+
+    /// From the solutions `s` of the primal system for `Z_A t` and `Z_A 1`: `u = s_t - b s_1`, with the bias at which the loss
+    /// has no slope.
+    fn primal_point(&self, active: &[usize], t: &[f64], rhs: &Mat<f64>, s: &Mat<f64>) -> ClassPoint {
+        let against_ones = |j: usize| rhs.col(1).transpose() * s.col(j);
+        let total: f64 = active.iter().map(|&i| t[i]).sum();
+        let bias = (total - against_ones(0)) / (active.len() as f64 - against_ones(1));
+        let u = Mat::from_fn(s.nrows(), 1, |k, _| s[(k, 0)] - bias * s[(k, 1)]);
+        let outputs: Vec<f64> = mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect();
+        // The optimality condition tau u = sum_A (t_i - o_i) z_i gives the dual form.
+        let mut alpha = vec![0.0; self.z.ncols()];
+        active.iter().for_each(|&i| alpha[i] = (t[i] - outputs[i]) / self.tau);
+        ClassPoint::of(active, alpha, bias, outputs)
     }
 
     /// `Z^T Z alpha + b`.
@@ -346,9 +429,11 @@ impl<'a> Shared<'a> {
     }
 
     /// Moves `point` towards `target`, halving the step until the objective falls enough; true if the step was full.
-    fn step(&self, point: &mut Point, target: Point, t: &[f64]) -> bool {
-        // u . u_target: the target is Z alpha, and Z^T u is known as outputs - bias.
+    fn step(&self, point: &mut ClassPoint, target: ClassPoint, t: &[f64]) -> bool {
+        // No weights are formed on the way: norms and outputs say all about a class. u . u_target: the target is Z alpha,
+        // and Z^T u is known as outputs - bias.
         let cross = sum(&target.alpha, &point.outputs, t, |a, o, _| a * (o - point.bias));
+        // The objective at (1 - s) u + s u_target; outputs are linear in s.
         let value = |s: f64| {
             let norm = (1.0 - s) * (1.0 - s) * point.norm + 2.0 * s * (1.0 - s) * cross + s * s * target.norm;
             let loss = |o: f64, o1: f64, t: f64| {
@@ -358,6 +443,7 @@ impl<'a> Shared<'a> {
             self.tau * norm + sum(&point.outputs, &target.outputs, t, loss)
         };
         let now = value(0.0);
+        // Its slope at s = 0, for the condition of sufficient decrease.
         let gain = |o: f64, o1: f64, t: f64| (1.0 - t * o).max(0.0) * t * (o1 - o);
         let slope = 2.0 * self.tau * (cross - point.norm) - 2.0 * sum(&point.outputs, &target.outputs, t, gain);
         let mut s = 1.0;
@@ -369,6 +455,7 @@ impl<'a> Shared<'a> {
             *point = target;
             return true;
         }
+        // Part of the way: what is left of the start's weights shrinks, alpha takes over.
         let blend = |a: &mut f64, b: &f64| *a += s * (b - *a);
         point.norm = (1.0 - s) * (1.0 - s) * point.norm + 2.0 * s * (1.0 - s) * cross + s * s * target.norm;
         point.alpha.iter_mut().zip(&target.alpha).for_each(|(a, b)| blend(a, b));
@@ -379,7 +466,25 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Samples within the margin. Counted without a branch: which samples these are cannot be foretold.
+impl ClassPoint {
+    /// A minimiser `u = Z alpha`, `alpha` zero but on the active samples; `|u|^2 = sum_A alpha_i (o_i - b)`.
+    fn of(active: &[usize], alpha: Vec<f64>, bias: f64, outputs: Vec<f64>) -> Self {
+        let norm = active.iter().map(|&i| alpha[i] * (outputs[i] - bias)).sum::<f64>().max(0.0);
+        ClassPoint { alpha, start_share: 0.0, bias, outputs, norm }
+    }
+}
+
+/// `t` and `1` on the active samples.
+fn dual_rhs(active: &[usize], t: &[f64]) -> Mat<f64> {
+    Mat::from_fn(active.len(), 2, |p, j| if j == 0 { t[active[p]] } else { 1.0 })
+}
+
+/// `Z_A t` and `Z_A 1`.
+fn primal_rhs(za: &Mat<f64>, active: &[usize], t: &[f64]) -> Mat<f64> {
+    mul(za.as_ref(), dual_rhs(active, t).as_ref())
+}
+
+/// Samples within the margin. Counted without a branch, which would be unpredictable.
 fn violated(t: &[f64], outputs: &[f64]) -> Vec<usize> {
     let mut violated = vec![0; t.len()];
     let mut count = 0;
@@ -432,7 +537,7 @@ mod tests {
     use super::*;
     use faer::mat;
 
-    /// Fixture F4 of the specification, checked by hand.
+    /// Worked by hand.
     #[test]
     fn hand_checked_svm() {
         let z = mat![[0.0, 1.0, 2.0, 3.0, 1.0, 2.0], [0.0, 0.5, 0.0, 1.0, 2.0, 2.0]];
@@ -441,13 +546,13 @@ mod tests {
         assert!((svm.weights[(0, 0)] - 0.5937617437).abs() < 1e-9);
         assert!((svm.weights[(1, 0)] - 1.2025554303).abs() < 1e-9);
         assert!((svm.bias[0] + 2.0913190530).abs() < 1e-9);
-        // Two classes: the second machine is the negative of the first.
+        // Two classes: the second classifier is the negative of the first.
         assert!((svm.weights[(0, 0)] + svm.weights[(0, 1)]).abs() < 1e-9);
         assert!((objective(&svm, z.as_ref(), &targets, 0.2) - 2.0 * 0.3998496806).abs() < 1e-9);
     }
 
     #[test]
-    fn crowds_share_a_factor_and_come_out_optimal() {
+    fn classes_with_nearly_all_samples_active_share_a_system_and_come_out_optimal() {
         // All samples active; all but a few; two thirds; and the same where a Gram matrix does not pay.
         for (dim, tau, fewest) in [(40, 500.0, 90), (40, 20.0, 80), (40, 8.0, 62), (20, 500.0, 90), (20, 20.0, 85)] {
             let (z, targets) = problem(dim, 90);
@@ -456,9 +561,10 @@ mod tests {
             let active = |c: usize| (0..90).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).count();
             assert!((0..3).all(|c| active(c) >= fewest), "{:?}", [active(0), active(1), active(2)]);
             let mut memory = Memory::default();
-            let mut shared = Shared::new(&mut memory, z.as_ref(), tau);
-            shared.prepare_for_crowds(scores.as_ref(), &targets).unwrap();
-            assert_eq!((shared.crowd.is_some(), shared.all.is_some()), (dim == 40, dim == 20));
+            let mut solver = NewtonSolver::new(&mut memory, z.as_ref(), tau);
+            solver.prepare_shared(scores.as_ref(), &targets).unwrap();
+            let expected = |over_all: &OverAll| matches!(over_all, OverAll::Inverse(_)) == (dim == 40);
+            assert!(solver.over_all.as_ref().is_some_and(expected));
             assert!(gradient(&svm, z.as_ref(), &targets, tau).norm_max() < 1e-9);
             let start = Svm { weights: Mat::from_fn(dim, 3, |i, c| (i + c) as f64 * 1e-3), bias: vec![0.1; 3] };
             let other = one_vs_rest(z.as_ref(), &targets, 3, tau, Some(&start)).unwrap();

@@ -19,7 +19,7 @@ pub(super) const NEAR: f64 = 1e-6;
 /// Slacks, and outputs, of this size are rounding and do not count.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
-/// Where a classifier stands.
+/// How far a classifier is from its optimum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Distance {
     /// Its objective, rounding aside.
@@ -34,7 +34,7 @@ impl Distance {
         if self.gap == 0.0 { 0.0 } else { self.gap / self.objective }
     }
 
-    /// True if there is next to nothing left to gain. What is not a number is not near.
+    /// True if there is next to nothing left to gain; NaN is not near.
     pub fn is_near(self) -> bool {
         self.relative() <= NEAR
     }

@@ -1,6 +1,6 @@
 //! Classes with nearly every sample active, solved together.
 //!
-//! Short codes leave nearly every margin open. With `M = (Z^T Z + tau I)^-1` over all samples and `R` the few that are
+//! Short codes leave nearly every margin violated. With `M = (Z^T Z + tau I)^-1` over all samples and `R` the few that are
 //! not active, the solution over the active ones is `M b - M_:R M_RR^-1 (M b)_R`, zero on `R`. `M`, `M t` for the
 //! targets of every class and `M 1` are found once; what is left for a class is of the size of `R`.
 
@@ -12,7 +12,7 @@ use faer::Mat;
 const WORST_CONDITION: f64 = 1e6;
 
 /// `M` and its products with the right-hand sides of all classes.
-pub(super) struct Crowd {
+pub(super) struct NearlyAllActive {
     tau: f64,
     inverse: Mat<f64>,
     /// `M t`, one column per class; `M 1` in the last.
@@ -20,15 +20,15 @@ pub(super) struct Crowd {
 }
 
 /// A solution over the active samples, zero elsewhere, and `Z^T Z` times it.
-pub(super) struct Solution {
+pub(super) struct ActiveSolution {
     pub alpha: Vec<f64>,
     pub outputs: Vec<f64>,
 }
 
-impl Crowd {
+impl NearlyAllActive {
     /// From `Z^T Z`; `None` if it is too badly conditioned to be inverted.
-    pub fn new(kernel: &Mat<f64>, tau: f64, targets: &[usize], n_classes: usize) -> Option<Self> {
-        let mut system = kernel.clone();
+    pub fn new(gram: &Mat<f64>, tau: f64, targets: &[usize], n_classes: usize) -> Option<Self> {
+        let mut system = gram.clone();
         (0..system.nrows()).for_each(|i| system[(i, i)] += tau);
         let norm = norm1(system.as_ref());
         let factor = Spd::new(system, super::STAGE).ok().filter(|factor| factor.condition(norm) < WORST_CONDITION)?;
@@ -36,12 +36,12 @@ impl Crowd {
         let rhs =
             Mat::from_fn(targets.len(), n_classes + 1, |i, c| if c < n_classes { sign(targets[i], c) } else { 1.0 });
         let solved = mul(inverse.as_ref(), rhs.as_ref());
-        Some(Crowd { tau, inverse, solved })
+        Some(NearlyAllActive { tau, inverse, solved })
     }
 
     /// `(Z_A^T Z_A + tau I)^-1 b` for `b = t`, the targets of a class, and for `b = 1`. `None` if rounding broke the
     /// small system.
-    pub fn solve(&self, class: usize, t: &[f64], inactive: &[usize]) -> Option<[Solution; 2]> {
+    pub fn solve(&self, class: usize, t: &[f64], inactive: &[usize]) -> Option<[ActiveSolution; 2]> {
         let corner = Mat::from_fn(inactive.len(), inactive.len(), |p, q| self.inverse[(inactive[p], inactive[q])]);
         let corner = Spd::new(corner, super::STAGE).ok()?;
         let ones = vec![1.0; t.len()];
@@ -49,7 +49,7 @@ impl Crowd {
     }
 
     /// Takes the inactive samples out of column `of` of the solved systems.
-    fn correct(&self, of: usize, b: &[f64], inactive: &[usize], corner: &Spd) -> Solution {
+    fn correct(&self, of: usize, b: &[f64], inactive: &[usize], corner: &Spd) -> ActiveSolution {
         let mut alpha = column(self.solved.as_ref(), of).to_vec();
         let pull = corner.solve(Mat::from_fn(inactive.len(), 1, |p, _| -alpha[inactive[p]]).as_ref());
         let pull = column(pull.as_ref(), 0);
@@ -61,6 +61,6 @@ impl Crowd {
         // (Z^T Z + tau I) alpha is b on the active samples and b + pull on the others.
         let mut outputs: Vec<f64> = b.iter().zip(&alpha).map(|(b, a)| b - self.tau * a).collect();
         inactive.iter().zip(pull).for_each(|(&i, pull)| outputs[i] += pull);
-        Solution { alpha, outputs }
+        ActiveSolution { alpha, outputs }
     }
 }

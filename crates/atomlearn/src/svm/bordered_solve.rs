@@ -10,7 +10,7 @@ use crate::linalg::{Spd, mul, mul_add};
 use faer::Mat;
 
 /// The factored base and how the wanted set differs from it.
-pub(super) struct Bordered<'a> {
+pub(super) struct BorderedSystem<'a> {
     base: &'a Spd,
     /// `M_BD`.
     cross: Mat<f64>,
@@ -24,7 +24,7 @@ pub(super) struct Bordered<'a> {
     corner: Option<Spd>,
 }
 
-impl<'a> Bordered<'a> {
+impl<'a> BorderedSystem<'a> {
     /// `cross` is `M_BD` and `added` the lower triangle of `M_DD`; `removed` are positions in the base.
     pub fn new(base: &'a Spd, cross: Mat<f64>, mut added: Mat<f64>, removed: &'a [usize], stage: &str) -> Result<Self> {
         let solved_cross = base.solve(cross.as_ref());
@@ -35,7 +35,7 @@ impl<'a> Bordered<'a> {
             None
         };
         let mut bordered =
-            Bordered { base, cross, solved_cross, schur, removed, columns: Mat::zeros(0, 0), corner: None };
+            BorderedSystem { base, cross, solved_cross, schur, removed, columns: Mat::zeros(0, 0), corner: None };
         if !removed.is_empty() {
             let total = base.dim() + bordered.cross.ncols();
             let mut units = Mat::zeros(total, removed.len());
@@ -94,7 +94,8 @@ mod tests {
         for (added, removed) in
             [(vec![], vec![]), (vec![12, 19], vec![]), (vec![], vec![0, 7, 11]), (vec![13, 15, 16], vec![2, 3])]
         {
-            let bordered = Bordered::new(&factor, part(&base, &added), part(&added, &added), &removed, "t").unwrap();
+            let bordered =
+                BorderedSystem::new(&factor, part(&base, &added), part(&added, &added), &removed, "t").unwrap();
             let rows: Vec<usize> = base.iter().chain(&added).copied().collect();
             let rhs = Mat::from_fn(rows.len(), 2, |i, j| {
                 if removed.contains(&i) { 0.0 } else { (rows[i] * (j + 1)) as f64 % 5.0 - 2.0 }
