@@ -33,7 +33,7 @@ pub fn lasso<'py>(
         let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
         let correlations = mul(d.transpose(), x);
         let limits = LassoLimits { tolerance, ..LassoLimits::default() };
-        let (gram, task) = (gram(d), LassoTask::Penalised(penalty));
+        let (gram, task) = (gram(d), LassoTask::Penalized(penalty));
         Ok(atomlearn::coding::lasso::lasso(gram.as_ref(), correlations.as_ref(), &energies, task, limits).codes)
     })?;
     Ok(csr(py, &codes))

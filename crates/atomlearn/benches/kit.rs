@@ -108,7 +108,7 @@ fn lasso_over_samples(bencher: Bencher<'_, '_>, lambda: f64) {
     let (d, x) = atoms_and_samples(20);
     let (g, b) = (gram(d.as_ref()), mul(d.transpose(), x.as_ref()));
     let energies = vec![1.0; x.ncols()];
-    let task = LassoTask::Penalised(lambda);
+    let task = LassoTask::Penalized(lambda);
     bencher
         .counter(ItemsCount::new(x.ncols()))
         .bench(|| lasso(g.as_ref(), b.as_ref(), &energies, task, LassoLimits::default()));

@@ -39,7 +39,7 @@ impl Margins<'_> {
     /// The weights `W` (classes x samples) of the correction `Z = Z0 + a G W`.
     ///
     /// `base` holds `U^T z0` and `previous` the scores `U^T z_old` that choose `phi`, both without bias.
-    pub fn weights(&self, base: MatRef<'_, f64>, previous: MatRef<'_, f64>, active: MarginSet) -> Mat<f64> {
+    pub fn weights(&self, base: MatRef<'_, f64>, previous: MatRef<'_, f64>, set: MarginSet) -> Mat<f64> {
         let (n_classes, n) = base.shape();
         let mut weights = Mat::zeros(n_classes, n);
         if self.strength == 0.0 || n_classes == 0 {
@@ -51,7 +51,7 @@ impl Margins<'_> {
                 let base: Vec<f64> = base.col(i).iter().copied().collect();
                 scratch.violated(self, i, |c| previous[(c, i)]);
                 self.solve(scratch, i, &base);
-                if active == MarginSet::Converged {
+                if set == MarginSet::Converged {
                     self.converge(scratch, i, &base);
                 }
                 scratch.w.iter().enumerate().for_each(|(c, &v)| w[c] = v);
@@ -83,30 +83,32 @@ impl Margins<'_> {
     /// Newton with halved steps on the convex per-sample problem until `phi` repeats.
     fn converge(&self, scratch: &mut Scratch, sample: usize, base: &[f64]) {
         let n_classes = base.len();
-        let mut held = vec![0.0; n_classes];
-        let mut held_value = self.value(sample, base, &held);
+        let mut accepted = vec![0.0; n_classes];
+        let mut accepted_value = self.value(sample, base, &accepted);
         for _ in 0..20 {
+            // `w` is the minimiser for the current `phi`, on other margins an extrapolation: it may overshoot.
             let target = scratch.w.clone();
             let mut step = 1.0;
             loop {
-                (0..n_classes).for_each(|c| scratch.w[c] = held[c] + step * (target[c] - held[c]));
+                (0..n_classes).for_each(|c| scratch.w[c] = accepted[c] + step * (target[c] - accepted[c]));
                 let value = self.value(sample, base, &scratch.w);
-                if value <= held_value || step < 1e-6 {
-                    held_value = value.min(held_value);
+                if value <= accepted_value || step < 1e-6 {
+                    accepted_value = value.min(accepted_value);
                     break;
                 }
                 step *= 0.5;
             }
-            held.copy_from_slice(&scratch.w);
+            accepted.copy_from_slice(&scratch.w);
             let before = scratch.phi.clone();
-            let scores = self.scores(base, &held);
+            let scores = self.scores(base, &accepted);
             scratch.violated(self, sample, |c| scores[c]);
+            // A full step that ends with the `phi` it was made for is the minimiser.
             if scratch.phi == before && step == 1.0 {
                 return;
             }
             self.solve(scratch, sample, base);
         }
-        scratch.w.copy_from_slice(&held);
+        scratch.w.copy_from_slice(&accepted);
     }
 
     /// `U^T z = U^T z0 + a M w`.
@@ -269,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Fixture F2 of the specification, checked by hand.
+    /// Worked by hand.
     #[test]
     fn hand_checked_code_update() {
         let d = mat![[1.0, 0.8, 0.0, -0.6], [0.0, 0.6, 1.0, 0.8]];

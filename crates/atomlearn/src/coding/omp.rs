@@ -36,7 +36,7 @@ const DEPENDENT: f64 = 1e-14;
 /// When the pursuit of a sample ends.
 #[derive(Clone, Copy, Debug)]
 pub struct OmpLimits<'a> {
-    /// Most atoms per sample, `T`.
+    /// Maximum number of atoms per sample, `T`.
     pub sparsity: usize,
     /// Error mode: also end once the residual is small enough.
     pub error: Option<ErrorLimit<'a>>,
@@ -203,7 +203,7 @@ mod tests {
         (d, Mat::from_fn(m, n, |i, j| noise(j + 5, i + 50)))
     }
 
-    /// Fixture F5 of the specification, checked by hand.
+    /// Worked by hand.
     #[test]
     fn hand_checked_codes() {
         let d = mat![[1.0, 0.0, 0.6, 0.36], [0.0, 1.0, 0.8, 0.48], [0.0, 0.0, 0.0, 0.8]];

@@ -30,8 +30,7 @@ mod atoms;
 mod codes;
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::coding::lasso::{LassoLimits, LassoTask, lasso};
-use crate::coding::lasso_coder::LassoCoder;
+use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso};
 use crate::init::class_pca_mean;
 use crate::linalg::{gram, mul, relative_change};
 use crate::params::{Domain, params};
@@ -173,7 +172,7 @@ impl Fddl {
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
         FddlModel {
             classes: classes.to_vec(),
-            coder: LassoCoder::penalised(dictionary.as_ref()),
+            coder: LassoCoder::penalized(dictionary.as_ref()),
             residuals: ClassResiduals::new(dictionary.as_ref(), &blocks),
             params: self.clone(),
             dictionary,
@@ -305,7 +304,7 @@ impl FddlModel {
     /// `z = argmin 1/2 |x - D z|^2 + gamma / 2 |z|_1`, and `D^T x`.
     fn code(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
         let correlations = mul(self.dictionary.transpose(), x);
-        let task = LassoTask::Penalised(self.params.halved(self.params.gamma));
+        let task = LassoTask::Penalized(self.params.halved(self.params.gamma));
         let codes = self.coder.codes(correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
         (codes.to_dense(), correlations)
     }
@@ -342,7 +341,7 @@ impl FddlModel {
             }
             let pull = gamma2 * mean.squared_norm_l2();
             let energies: Vec<f64> = energies(x).into_iter().map(|energy| energy + pull).collect();
-            let task = LassoTask::Penalised(penalty);
+            let task = LassoTask::Penalized(penalty);
             let found = lasso(gram.as_ref(), correlations.as_ref(), &energies, task, TEST_LIMITS);
             for i in 0..x.ncols() {
                 let l1: f64 = found.codes.sample(i).1.iter().map(|a| a.abs()).sum();

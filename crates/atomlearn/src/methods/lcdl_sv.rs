@@ -138,11 +138,11 @@ pub struct LcdlSvModel {
     coder: RidgeResiduals,
     eta2: f64,
     rule: Rule,
-    trained: Option<Trained>,
+    from_iterations: Option<IterationSvm>,
 }
 
 /// The SVM as the iterations left it, its accuracy on the codes it was fitted to, and whether another took its place.
-struct Trained {
+struct IterationSvm {
     svm: Svm,
     accuracy: f64,
     refitted: bool,
@@ -201,13 +201,13 @@ impl Fit for LcdlSv {
 
     /// `eta1` is part of the codes that a lagging SVM is refitted to; a refit for another `eta1` is a good start.
     fn redecide(&self, model: &LcdlSvModel, train: &Dataset) -> Result<LcdlSvModel> {
-        let svm = model.trained.as_ref().map_or(&model.svm, |trained| &trained.svm).clone();
+        let svm = model.from_iterations.as_ref().map_or(&model.svm, |before| &before.svm).clone();
         let blocks = model.coder.blocks();
         let decided = self.model(model.classes.clone(), model.dictionary.clone(), blocks, svm)?;
-        match &model.trained {
-            Some(trained) => {
-                let near = trained.refitted.then_some(model);
-                self.refit(decided, train, trained.accuracy, near, &mut ())
+        match &model.from_iterations {
+            Some(before) => {
+                let warm_start = before.refitted.then_some(model);
+                self.refit(decided, train, before.accuracy, warm_start, &mut ())
             }
             None => Ok(decided),
         }
@@ -296,7 +296,16 @@ impl LcdlSv {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
         let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1(), "LCDL-SV test coder")?;
         let folded = mul(svm.weights.transpose(), coder.map());
-        Ok(LcdlSvModel { classes, folded, svm, coder, eta2: self.eta2(), rule: self.rule(), dictionary, trained: None })
+        Ok(LcdlSvModel {
+            classes,
+            folded,
+            svm,
+            coder,
+            eta2: self.eta2(),
+            rule: self.rule(),
+            dictionary,
+            from_iterations: None,
+        })
     }
 }
 

@@ -10,13 +10,12 @@
 //! error `e` may explain single features at the same price, and the residual is `|x - e - D_c z_c|`.
 //!
 //! Steps: 1. store `X`, form `G = X^T X`; 2. per sample solve the lasso to a duality gap of `tolerance * 1/2 |x|^2`
-//! (`coding/lasso.rs`), with a shared inverse where most atoms are in use (`coding/dense_codes.rs`); 3. class residuals from `G` and `D^T x`.
+//! (`coding/lasso/`), with a shared inverse where most atoms are in use (`coding/lasso/pivoting.rs`); 3. class residuals from `G` and `D^T x`.
 //! Reference: Wright et al., PAMI 2009. Deviations: the penalised form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::coding::lasso::{LassoLimits, LassoTask, lasso_with_identity};
-use crate::coding::lasso_coder::LassoCoder;
+use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso_with_identity};
 use crate::linalg::mul;
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
@@ -63,7 +62,7 @@ impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
         let residuals = ClassResiduals::new(dictionary.as_ref(), &blocks);
         let coder = match self.form {
-            Form::Penalised if !self.occlusion => LassoCoder::penalised(dictionary.as_ref()),
+            Form::Penalised if !self.occlusion => LassoCoder::penalized(dictionary.as_ref()),
             _ => LassoCoder::plain(dictionary.as_ref()),
         };
         SrcModel { classes, coder, residuals, params: self.clone(), dictionary, blocks }
@@ -95,7 +94,7 @@ impl SrcModel {
         let n_atoms = self.dictionary.ncols();
         let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
         let task = match self.params.form {
-            Form::Penalised => LassoTask::Penalised(self.params.lambda),
+            Form::Penalised => LassoTask::Penalized(self.params.lambda),
             Form::Epsilon => LassoTask::Within(self.params.epsilon),
         };
         let limits = LassoLimits { tolerance: self.params.tolerance, ..Default::default() };

@@ -293,7 +293,7 @@ fn one_class_without_fisher_term_is_the_lasso() {
     let mut z = Mat::zeros(9, 15);
     step.solve(&mut z, 20_000, 1e-12);
     let correlations = mul(d.transpose(), x);
-    let task = LassoTask::Penalised(0.05);
+    let task = LassoTask::Penalized(0.05);
     let expected = lasso(gram(d.as_ref()).as_ref(), correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
     let reference = value(&step, &expected.to_dense());
     assert!((value(&step, &z) - reference).abs() < 1e-6 * reference, "{} against {reference}", value(&step, &z));

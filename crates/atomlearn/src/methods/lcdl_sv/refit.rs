@@ -1,6 +1,6 @@
 //! The SVM fitted once more, to the codes that new samples get.
 
-use super::{LcdlSv, LcdlSvModel, Trained, accuracy};
+use super::{IterationSvm, LcdlSv, LcdlSvModel, accuracy};
 use crate::linalg::{Spd, mul, outer_gram, qr};
 use crate::svm::{self, Svm};
 use crate::{Dataset, Observer, Result};
@@ -8,7 +8,7 @@ use faer::MatRef;
 
 /// Loss of training accuracy from training codes to test codes that marks an SVM as lagging behind its dictionary.
 pub(super) const LAGGING: f64 = 0.01;
-/// What the user is told then.
+/// The warning about it.
 pub(super) const LAGGING_WARNING: &str =
     "LCDL-SV: the SVM no longer fitted the last dictionary and was fitted again (refit_svm = true does so always)";
 /// Added to the diagonal of the system for equal scores, as a fraction of its largest entry.
@@ -17,13 +17,13 @@ const EQUAL_SCORES: f64 = 1e-12;
 impl LcdlSv {
     /// The SVM was fitted to codes of the previous dictionary, with the graph as regulariser; test codes come from the
     /// last one, with `eta1`. After a jump of the graph the two differ, and the lagging SVM can be far off.
-    /// `on_fitted` is its accuracy on the codes it was fitted to, `near` a model whose refitted SVM is a good start.
+    /// `in_training` is its accuracy on the codes it was fitted to; `warm_start` is a model whose refitted SVM is near.
     pub(super) fn refit(
         &self,
         mut model: LcdlSvModel,
         train: &Dataset,
-        on_fitted: f64,
-        near: Option<&LcdlSvModel>,
+        in_training: f64,
+        warm_start: Option<&LcdlSvModel>,
         watch: &mut dyn Observer,
     ) -> Result<LcdlSvModel> {
         let targets = train.targets();
@@ -32,15 +32,15 @@ impl LcdlSv {
             || self.refit_svm.unwrap_or_else(|| {
                 let scores = mul(model.folded.as_ref(), train.x());
                 let on_test = accuracy(model.svm.with_bias(scores).as_ref(), &targets);
-                let lagging = on_test < on_fitted - LAGGING;
+                let lagging = on_test < in_training - LAGGING;
                 if lagging {
                     watch.warn(LAGGING_WARNING);
                 }
                 lagging
             });
-        model.trained = Some(Trained { svm: model.svm.clone(), accuracy: on_fitted, refitted: refit });
+        model.from_iterations = Some(IterationSvm { svm: model.svm.clone(), accuracy: in_training, refitted: refit });
         if refit {
-            model.svm = self.fit_to_test_codes(model.coder.map(), train, near, watch)?;
+            model.svm = self.fit_to_test_codes(model.coder.map(), train, warm_start, watch)?;
             model.folded = mul(model.svm.weights.transpose(), model.coder.map());
         }
         Ok(model)
@@ -51,12 +51,13 @@ impl LcdlSv {
         &self,
         map: MatRef<'_, f64>,
         train: &Dataset,
-        near: Option<&LcdlSvModel>,
+        warm_start: Option<&LcdlSvModel>,
         watch: &mut dyn Observer,
     ) -> Result<Svm> {
         let (targets, tau) = (train.targets(), 1.0 / self.theta);
         let mut fit = |map: MatRef<'_, f64>| {
-            let (codes, start) = (mul(map, train.x()), near.and_then(|near| near.svm_with_codes(map)));
+            let codes = mul(map, train.x());
+            let start = warm_start.and_then(|model| model.svm_with_codes(map));
             let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), tau, start.as_ref())?;
             svm::settle(codes.as_ref(), &targets, svm, tau, watch)
         };

@@ -62,7 +62,9 @@ impl<'a> TrainingRun<'a> {
                 let (mut at, had_code_space) = Iterate::restore(state, self.full.classes(), x)?;
                 if !iterations.is_empty() {
                     // Warnings about a code space that was found before were given then.
-                    self.find_code_space(&mut at, if had_code_space { &mut () } else { watch })?;
+                    let mut silent = ();
+                    let watch: &mut dyn Observer = if had_code_space { &mut silent } else { watch };
+                    self.find_code_space(&mut at, watch)?;
                 }
                 Ok((at, iterations))
             }

@@ -12,7 +12,7 @@
 //! 2006): at most one new atom, and the exact minimum along the segment. So `F` falls in every step, and no active set
 //! comes twice.
 
-use super::growing::Growing;
+use super::growing_cholesky::GrowingCholesky;
 use crate::linalg::{add_columns, any_at_least, axpy, column, dot, largest_magnitude};
 use faer::MatRef;
 
@@ -29,7 +29,7 @@ const SETTLED: f64 = 1e-7;
 /// An atom joins if `|c_k|` exceeds the penalty by this fraction of it; twins of active atoms differ by rounding only.
 const VIOLATES: f64 = 1e-9;
 
-/// Correlations looked at together: as a rule none of them violates anything.
+/// Correlations checked together: usually none of them violates anything.
 const SCAN: usize = 16;
 
 /// The Gram matrix of a dictionary, as the solver needs it.
@@ -103,6 +103,13 @@ impl Gram for WithIdentity<'_> {
     }
 }
 
+/// The solver comes down from one penalty to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PenaltyPath {
+    pub from: f64,
+    pub to: f64,
+}
+
 /// What the solver reaches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
@@ -127,7 +134,7 @@ impl Reached {
 
 /// Working memory of one thread; after a run, `active` and `z` hold the code.
 #[derive(Default)]
-pub(super) struct ActiveSet {
+pub(super) struct LassoSolver {
     pub active: Vec<usize>,
     pub z: Vec<f64>,
     signs: Vec<f64>,
@@ -135,25 +142,25 @@ pub(super) struct ActiveSet {
     c: Vec<f64>,
     inside: Vec<bool>,
     candidates: Vec<usize>,
-    factor: Growing,
+    factor: GrowingCholesky,
     direction: Vec<f64>,
-    held: Point,
-    /// Fraction of the new atoms a step may take in.
-    courage: f64,
-    /// Newton steps since [`ActiveSet::start`].
+    saved: SavedCode,
+    /// Fraction of the new atoms that a step may admit: less after steps that failed.
+    admission: f64,
+    /// Newton steps since [`LassoSolver::start`].
     pub steps: usize,
 }
 
-/// Codes to come back to.
+/// A code to revert to.
 #[derive(Default)]
-struct Point {
+struct SavedCode {
     active: Vec<usize>,
     z: Vec<f64>,
     signs: Vec<f64>,
     c: Vec<f64>,
 }
 
-impl ActiveSet {
+impl LassoSolver {
     /// `z = 0`.
     pub fn start(&mut self, b: &[f64]) {
         self.active.clear();
@@ -164,7 +171,7 @@ impl ActiveSet {
         self.inside.clear();
         self.inside.resize(b.len(), false);
         self.steps = 0;
-        self.courage = 1.0;
+        self.admission = 1.0;
         self.factor.clear();
     }
 
@@ -179,19 +186,20 @@ impl ActiveSet {
         }
     }
 
-    /// Comes down from the penalty `from` to `to` and there solves until the duality gap is at most `gap`.
+    /// Follows a path of penalties and at its end solves until the duality gap is at most `gap`.
     #[inline(always)]
     pub fn descend(
         &mut self,
         gram: &impl Gram,
         b: &[f64],
         energy: f64,
-        (from, to): (f64, f64),
+        path: PenaltyPath,
         gap: f64,
         max_steps: usize,
     ) -> Reached {
+        let PenaltyPath { from, to } = path;
         let mut penalty = from;
-        // From infinity, where correlations have overflowed, there is no way down.
+        // Correlations that overflowed give an infinite penalty, which no number of stages lowers.
         while penalty * STAGE > to && penalty < f64::INFINITY {
             penalty *= STAGE;
             if self.steps < max_steps {
@@ -239,28 +247,30 @@ impl ActiveSet {
     pub fn step(&mut self, gram: &impl Gram, b: &[f64], penalty: f64) -> bool {
         self.steps += 1;
         let before = self.objective(b, penalty);
-        self.hold();
-        let most = (NEW_ATOMS as f64).max(NEW_FRACTION * self.active.len() as f64);
-        let added = self.admit(penalty, (self.courage * most).ceil() as usize);
+        self.save();
+        let max_new = (NEW_ATOMS as f64).max(NEW_FRACTION * self.active.len() as f64);
+        let added = self.admit(penalty, (self.admission * max_new).ceil() as usize);
         if added == 0 && self.settled(penalty) {
             return false;
         }
+        // The whole Newton step; entries that cross zero leave, and the others are solved again, until none crosses.
         self.newton_direction(gram, penalty);
         self.z.iter_mut().zip(&self.direction).for_each(|(z, d)| *z += d);
         for _ in 0..PIVOT_ROUNDS {
             if !self.drop_crossed() {
                 break;
             }
-            self.minimise_for_signs(gram, b, penalty);
+            self.minimize_for_signs(gram, b, penalty);
         }
         self.drop_crossed();
         self.refresh(gram, b);
         if self.objective(b, penalty) < before {
-            self.courage = (2.0 * self.courage).min(1.0);
+            self.admission = (2.0 * self.admission).min(1.0);
             return true;
         }
-        self.back();
-        self.courage *= 0.25;
+        // Too many atoms at once: go back and take the step that is guaranteed to lower F.
+        self.revert();
+        self.admission *= 0.25;
         self.feature_sign_step(gram, b, penalty);
         self.objective(b, penalty) < before
     }
@@ -312,9 +322,9 @@ impl ActiveSet {
         if falls > 0.0 { (-slope / falls).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Takes in the `most` atoms that violate `|c_k| <= lambda` worst; returns how many.
+    /// Admits up to `max_new` atoms, those that violate `|c_k| <= lambda` worst; returns how many.
     #[inline(always)]
-    fn admit(&mut self, penalty: f64, most: usize) -> usize {
+    fn admit(&mut self, penalty: f64, max_new: usize) -> usize {
         let (c, inside, limit) = (&self.c, &self.inside, penalty * (1.0 + VIOLATES));
         self.candidates.clear();
         for (part, start) in c.chunks(SCAN).zip((0..).step_by(SCAN)) {
@@ -323,10 +333,10 @@ impl ActiveSet {
                 self.candidates.extend(violating);
             }
         }
-        if self.candidates.len() > most {
+        if self.candidates.len() > max_new {
             let worse = |&i: &usize, &j: &usize| c[j].abs().total_cmp(&c[i].abs()).then(i.cmp(&j));
-            self.candidates.select_nth_unstable_by(most, worse);
-            self.candidates.truncate(most);
+            self.candidates.select_nth_unstable_by(max_new, worse);
+            self.candidates.truncate(max_new);
             self.candidates.sort_unstable();
         }
         for &k in &self.candidates {
@@ -357,7 +367,7 @@ impl ActiveSet {
 
     /// `z_W = G_WW^-1 (b_W - lambda s_W)`.
     #[inline(always)]
-    fn minimise_for_signs(&mut self, gram: &impl Gram, b: &[f64], penalty: f64) {
+    fn minimize_for_signs(&mut self, gram: &impl Gram, b: &[f64], penalty: f64) {
         self.z.clear();
         self.z.extend(self.active.iter().zip(&self.signs).map(|(&k, s)| b[k] - penalty * s));
         self.factor.fit(gram, &self.active);
@@ -385,7 +395,7 @@ impl ActiveSet {
         kept < before
     }
 
-    /// `c = b - G z`, anew, so that errors never add up.
+    /// `c = b - G z` from scratch, so that errors never add up.
     #[inline(always)]
     fn refresh(&mut self, gram: &impl Gram, b: &[f64]) {
         self.c.copy_from_slice(b);
@@ -394,19 +404,19 @@ impl ActiveSet {
         gram.add(&self.active, &self.direction, &mut self.c);
     }
 
-    fn hold(&mut self) {
-        self.held.active.clone_from(&self.active);
-        self.held.z.clone_from(&self.z);
-        self.held.signs.clone_from(&self.signs);
-        self.held.c.clone_from(&self.c);
+    fn save(&mut self) {
+        self.saved.active.clone_from(&self.active);
+        self.saved.z.clone_from(&self.z);
+        self.saved.signs.clone_from(&self.signs);
+        self.saved.c.clone_from(&self.c);
     }
 
-    fn back(&mut self) {
+    fn revert(&mut self) {
         self.active.iter().for_each(|&k| self.inside[k] = false);
-        self.active.clone_from(&self.held.active);
-        self.z.clone_from(&self.held.z);
-        self.signs.clone_from(&self.held.signs);
-        self.c.clone_from(&self.held.c);
+        self.active.clone_from(&self.saved.active);
+        self.z.clone_from(&self.saved.z);
+        self.signs.clone_from(&self.saved.signs);
+        self.c.clone_from(&self.saved.c);
         self.active.iter().for_each(|&k| self.inside[k] = true);
     }
 }

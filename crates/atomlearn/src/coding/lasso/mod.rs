@@ -1,23 +1,32 @@
 //! Lasso codes of many samples, each solved to a small duality gap.
 //!
 //! ```text
-//! penalised:  min_z 1/2 |x - D z|^2 + lambda |z|_1            within:  min_z |z|_1  s.t.  |x - D z| <= epsilon
+//! penalized:  min_z 1/2 |x - D z|^2 + lambda |z|_1            within:  min_z |z|_1  s.t.  |x - D z| <= epsilon
 //! ```
 //!
 //! Only the Gram matrix `G = D^T D`, the correlations `D^T x` and the energies `|x|^2` are needed. The solver
 //! (`active_set.rs`) ends a sample when its duality gap is at most `tolerance * 1/2 |x|^2`, that is, relative to the
 //! objective at `z = 0`; the gap it reached is always reported.
 //!
-//! The codes within `epsilon` lie on the path of the penalised ones: as long as the signs stay, `|x - D z|^2` grows
+//! The codes within `epsilon` lie on the path of the penalized ones: as long as the signs stay, `|x - D z|^2` grows
 //! linearly with `lambda^2`, with slope `s^T G_WW^-1 s`. So Newton's method on `lambda^2`, each solve starting from the
 //! codes of the last, finds the penalty whose residual is `epsilon`.
 
-use super::active_set::{ActiveSet, Dense, Gram, WithIdentity};
-use super::admm::Block;
-use super::dense_codes::{InverseGram, Pivoting};
+mod active_set;
+mod admm;
+mod coder;
+mod growing_cholesky;
+mod pivoting;
+
+pub use coder::LassoCoder;
+pub use pivoting::InverseGram;
+
 use super::sparse::SparseCodes;
 use crate::linalg::{column, column_major, largest_magnitude, vectorised};
+use active_set::{Dense, Gram, LassoSolver, PenaltyPath, WithIdentity};
+use admm::Batch;
 use faer::MatRef;
+use pivoting::Pivoting;
 use rayon::prelude::*;
 
 /// Samples coded by one task; fixed, so that results never depend on the number of threads.
@@ -40,7 +49,7 @@ const SMALLEST_PENALTY: f64 = 1e-7;
 pub struct LassoLimits {
     /// Largest duality gap, as a fraction of `1/2 |x|^2`.
     pub tolerance: f64,
-    /// Most Newton steps of a sample for one penalty; they are a few dozen as a rule.
+    /// Maximum number of Newton steps of a sample for one penalty; a few dozen are usual.
     pub max_steps: usize,
 }
 
@@ -61,7 +70,7 @@ impl LassoLimits {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LassoTask {
     /// `1/2 |x - D z|^2 + lambda |z|_1`.
-    Penalised(f64),
+    Penalized(f64),
     /// `|z|_1` subject to `|x - D z| <= epsilon`.
     Within(f64),
 }
@@ -95,7 +104,7 @@ pub fn lasso(
 }
 
 /// Like [`lasso`] with a penalty, faster for codes with few zeros: those are found with the inverse of the Gram matrix
-/// (`dense_codes.rs`, `admm.rs`), the others and any whose duality gap is too large as in [`lasso`].
+/// (`pivoting.rs`, `admm.rs`), the others and any whose duality gap is too large as in [`lasso`].
 pub fn lasso_with_inverse(
     gram: MatRef<'_, f64>,
     inverse: &InverseGram,
@@ -108,11 +117,11 @@ pub fn lasso_with_inverse(
     let gram = Dense(column_major(gram, &mut store_g));
     let correlations = column_major(correlations, &mut store_b);
     let starts: Vec<usize> = (0..correlations.ncols()).step_by(WIDE_BLOCK).collect();
-    let code_block = |(solver, work): &mut (ActiveSet, Pivoting), &start: &usize| {
+    let code_block = |(solver, work): &mut (LassoSolver, Pivoting), &start: &usize| {
         let b = correlations.subcols(start, WIDE_BLOCK.min(correlations.ncols() - start));
         let energies = &energies[start..start + b.ncols()];
         let gaps = energies.iter().map(|energy| limits.gap(*energy)).collect();
-        let (z, c, found) = inverse.codes(gram.0, &Block { b, energies, gaps }, penalty, work);
+        let (z, c, found) = inverse.codes(gram.0, &Batch { b, energies, gaps }, penalty, work);
         let mut part = LassoCodes::empty(gram.len());
         for (i, &energy) in energies.iter().enumerate() {
             let sample = Sample { b: column(b, i), energy, limits };
@@ -121,9 +130,10 @@ pub fn lasso_with_inverse(
                 || {
                     if found[i] {
                         solver.resume(column(z.as_ref(), i), column(c.as_ref(), i));
-                        sample.descend(&gram, solver, (penalty, penalty), &mut part);
+                        let path = PenaltyPath { from: penalty, to: penalty };
+                        sample.descend(&gram, solver, path, &mut part);
                     } else {
-                        sample.penalised(&gram, solver, penalty, &mut part);
+                        sample.penalized(&gram, solver, penalty, &mut part);
                     }
                 },
             );
@@ -169,14 +179,14 @@ fn run(
     let correlations = column_major(correlations, &mut store);
     let blocks: Vec<LassoCodes> = (0..n.div_ceil(BLOCK))
         .into_par_iter()
-        .map_init(ActiveSet::default, |solver, block| {
+        .map_init(LassoSolver::default, |solver, block| {
             let mut part = LassoCodes::empty(gram.len());
             for (i, &energy) in energies.iter().enumerate().take(n).skip(block * BLOCK).take(BLOCK) {
                 let sample = Sample { b: column(correlations, i), energy, limits };
                 vectorised(
                     #[inline(always)]
                     || match task {
-                        LassoTask::Penalised(penalty) => sample.penalised(gram, solver, penalty, &mut part),
+                        LassoTask::Penalized(penalty) => sample.penalized(gram, solver, penalty, &mut part),
                         LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
                     },
                 );
@@ -207,21 +217,21 @@ impl Sample<'_> {
     }
 
     #[inline(always)]
-    fn penalised(&self, gram: &impl Gram, solver: &mut ActiveSet, penalty: f64, out: &mut LassoCodes) {
+    fn penalized(&self, gram: &impl Gram, solver: &mut LassoSolver, penalty: f64, out: &mut LassoCodes) {
         solver.start(self.b);
-        self.descend(gram, solver, (self.top_penalty(), penalty), out);
+        self.descend(gram, solver, PenaltyPath { from: self.top_penalty(), to: penalty }, out);
     }
 
     /// From the solver's code for one penalty to that for another.
     #[inline(always)]
-    fn descend(&self, gram: &impl Gram, solver: &mut ActiveSet, way: (f64, f64), out: &mut LassoCodes) {
-        let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
-        out.push(solver, way.1, reached.gap, reached.squared_residual);
+    fn descend(&self, gram: &impl Gram, solver: &mut LassoSolver, path: PenaltyPath, out: &mut LassoCodes) {
+        let reached = solver.descend(gram, self.b, self.energy, path, self.gap(), self.limits.max_steps);
+        out.push(solver, path.to, reached.gap, reached.squared_residual);
     }
 
     /// Newton on `lambda^2` for `|x - D z(lambda)|^2 = epsilon^2`, kept inside an interval that always holds the root.
     #[inline(always)]
-    fn within(&self, gram: &impl Gram, solver: &mut ActiveSet, epsilon: f64, out: &mut LassoCodes) {
+    fn within(&self, gram: &impl Gram, solver: &mut LassoSolver, epsilon: f64, out: &mut LassoCodes) {
         solver.start(self.b);
         let top = self.top_penalty();
         let target = epsilon * epsilon;
@@ -240,8 +250,8 @@ impl Sample<'_> {
                 // A small change of the penalty may leave the gap small enough, but the residual must follow it.
                 solver.step(gram, self.b, penalty);
             }
-            let way = (from, penalty);
-            let reached = solver.descend(gram, self.b, self.energy, way, self.gap(), self.limits.max_steps);
+            let path = PenaltyPath { from, to: penalty };
+            let reached = solver.descend(gram, self.b, self.energy, path, self.gap(), self.limits.max_steps);
             let off = reached.squared_residual - target;
             let apart = (reached.squared_residual.sqrt() - epsilon).abs();
             let done = apart <= near || high - low <= 1e-9 * high;
@@ -278,7 +288,7 @@ impl LassoCodes {
         }
     }
 
-    fn push(&mut self, solver: &ActiveSet, penalty: f64, gap: f64, squared_residual: f64) {
+    fn push(&mut self, solver: &LassoSolver, penalty: f64, gap: f64, squared_residual: f64) {
         self.codes.push(&solver.active, &solver.z);
         self.gaps.push(gap);
         self.penalties.push(penalty);
@@ -294,5 +304,4 @@ impl LassoCodes {
 }
 
 #[cfg(test)]
-#[path = "lasso_tests.rs"]
 mod tests;

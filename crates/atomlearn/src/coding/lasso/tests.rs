@@ -21,7 +21,7 @@ fn problem(m: usize, n_atoms: usize, n: usize, common: f64) -> (Mat<f64>, Mat<f6
     (d, x)
 }
 
-/// Fixture F6 of the specification, checked by hand.
+/// Worked by hand.
 #[test]
 fn hand_checked_codes() {
     let d = mat![[1.0, 0.0, 0.6, 0.36], [0.0, 1.0, 0.8, 0.48], [0.0, 0.0, 0.0, 0.8]];
@@ -30,7 +30,7 @@ fn hand_checked_codes() {
         (0.1, mat![[0.0], [0.6111111111], [1.2736111111], [0.5625]], 0.2515277778),
         (0.5, mat![[0.0], [0.3888888889], [1.2013888889], [0.3125]], 1.1215277778),
     ] {
-        let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalised(penalty), 1e-13);
+        let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-13);
         let z = found.codes.to_dense();
         assert!((&z - expected).norm_max() < 1e-9 && found.gaps[0] < 1e-12);
         let objective = 0.5 * (&x - &d * &z).squared_norm_l2() + penalty * z.norm_l1();
@@ -42,7 +42,7 @@ fn hand_checked_codes() {
 fn equals_scikit_learn() {
     let (d, x) = (golden("dictionary"), golden("samples"));
     for penalty in [0.2, 0.02, 0.001] {
-        let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalised(penalty), 1e-13).codes.to_dense();
+        let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-13).codes.to_dense();
         assert!((found - golden(&format!("lasso_{penalty}"))).norm_max() < 1e-5, "penalty {penalty}");
     }
 }
@@ -53,7 +53,7 @@ fn optimality_conditions_hold_and_gaps_are_true() {
         let (d, x) = problem(m, n_atoms, 40, common);
         let mut norms_before = vec![f64::INFINITY; 40];
         for penalty in [1e-4, 1e-3, 1e-2, 0.1, 0.5] {
-            let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalised(penalty), 1e-10);
+            let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-10);
             let z = found.codes.to_dense();
             let residual = &x - mul(d.as_ref(), z.as_ref());
             let c = mul(d.transpose(), residual.as_ref());
@@ -78,7 +78,7 @@ fn optimality_conditions_hold_and_gaps_are_true() {
 #[test]
 fn orthonormal_atoms_are_soft_thresholded() {
     let x = mat![[0.1, -3.0], [-3.0, 0.05], [2.0, 0.3], [0.0, 0.0]];
-    let found = code(Mat::<f64>::identity(4, 4).as_ref(), x.as_ref(), LassoTask::Penalised(0.2), 1e-12);
+    let found = code(Mat::<f64>::identity(4, 4).as_ref(), x.as_ref(), LassoTask::Penalized(0.2), 1e-12);
     let expected = Mat::from_fn(4, 2, |i, j| x[(i, j)].signum() * (x[(i, j)].abs() - 0.2).max(0.0));
     assert!((found.codes.to_dense() - expected).norm_max() < 1e-12);
 }
@@ -91,8 +91,8 @@ fn residual_within_epsilon_is_reached_exactly_or_reported() {
         let residual = &x - mul(d.as_ref(), found.codes.to_dense().as_ref());
         for i in 0..30 {
             assert!((residual.col(i).norm_l2() - epsilon).abs() < 2e-6, "{epsilon}");
-            let penalised = code(d.as_ref(), x.subcols(i, 1), LassoTask::Penalised(found.penalties[i]), 1e-10);
-            let (mine, theirs) = (found.codes.to_dense(), penalised.codes.to_dense());
+            let penalized = code(d.as_ref(), x.subcols(i, 1), LassoTask::Penalized(found.penalties[i]), 1e-10);
+            let (mine, theirs) = (found.codes.to_dense(), penalized.codes.to_dense());
             assert!((mine.col(i).norm_l1() - theirs.norm_l1()).abs() < 1e-4);
         }
     }
@@ -110,7 +110,7 @@ fn identity_atoms_equal_their_explicit_form() {
     (0..12).for_each(|i| both[(i, 20 + i)] = 1.0);
     let correlations = mul(both.transpose(), x.as_ref());
     let limits = LassoLimits { tolerance: 1e-12, ..Default::default() };
-    for task in [LassoTask::Penalised(0.03), LassoTask::Within(0.2)] {
+    for task in [LassoTask::Penalized(0.03), LassoTask::Within(0.2)] {
         let expected = code(both.as_ref(), x.as_ref(), task, 1e-12).codes.to_dense();
         let g = gram(d.as_ref());
         let found =
@@ -126,13 +126,13 @@ fn dependent_and_zero_atoms_do_no_harm() {
     d.subcols_mut(0, 25).copy_from(&half);
     d.subcols_mut(25, 25).copy_from(-&half);
     for penalty in [1e-5, 1e-2] {
-        let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalised(penalty), 1e-6);
+        let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-6);
         assert!(found.codes.to_dense().is_all_finite() && found.gaps.iter().all(|&gap| gap <= 1e-6));
-        let same = code(half.as_ref(), x.as_ref(), LassoTask::Penalised(penalty), 1e-6);
+        let same = code(half.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-6);
         let fit = |d: MatRef<'_, f64>, codes: &LassoCodes| mul(d, codes.codes.to_dense().as_ref());
         assert!((fit(d.as_ref(), &found) - fit(half.as_ref(), &same)).norm_max() < 5e-3);
     }
-    let zero = code(d.as_ref(), Mat::zeros(10, 1).as_ref(), LassoTask::Penalised(0.1), 1e-6);
+    let zero = code(d.as_ref(), Mat::zeros(10, 1).as_ref(), LassoTask::Penalized(0.1), 1e-6);
     assert_eq!((zero.codes.n_entries(), zero.gaps[0]), (0, 0.0));
     assert_eq!(code(d.as_ref(), Mat::zeros(10, 1).as_ref(), LassoTask::Within(0.1), 1e-6).codes.n_entries(), 0);
 }
@@ -142,7 +142,7 @@ fn bits_do_not_depend_on_threads() {
     let (d, x) = problem(20, 60, 100, 1.0);
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| code(d.as_ref(), x.as_ref(), LassoTask::Penalised(1e-3), 1e-6))
+        pool.install(|| code(d.as_ref(), x.as_ref(), LassoTask::Penalized(1e-3), 1e-6))
     };
     assert!(run(1) == run(2) && run(1) == run(3));
 }

@@ -1,7 +1,6 @@
 //! A dictionary made ready for the lasso codes of many batches of samples.
 
-use super::dense_codes::InverseGram;
-use super::lasso::{LassoCodes, LassoLimits, LassoTask, lasso, lasso_with_inverse};
+use super::{InverseGram, LassoCodes, LassoLimits, LassoTask, lasso, lasso_with_inverse};
 use crate::linalg::gram;
 use faer::{Mat, MatRef};
 
@@ -15,8 +14,8 @@ pub struct LassoCoder {
 }
 
 impl LassoCoder {
-    /// For penalised codes over these atoms.
-    pub fn penalised(dictionary: MatRef<'_, f64>) -> Self {
+    /// For penalized codes over these atoms.
+    pub fn penalized(dictionary: MatRef<'_, f64>) -> Self {
         let mut coder = LassoCoder::plain(dictionary);
         if dictionary.ncols() as f64 <= ATOMS_PER_FEATURE * dictionary.nrows() as f64 {
             coder.inverse = InverseGram::new(coder.gram.as_ref(), dictionary.nrows());
@@ -24,7 +23,7 @@ impl LassoCoder {
         coder
     }
 
-    /// For codes of any form over these atoms, without the inverse that only penalised ones can use.
+    /// For codes of any form over these atoms, without the inverse that only penalized ones can use.
     pub fn plain(dictionary: MatRef<'_, f64>) -> Self {
         LassoCoder { gram: gram(dictionary), inverse: None }
     }
@@ -43,7 +42,7 @@ impl LassoCoder {
         limits: LassoLimits,
     ) -> LassoCodes {
         match (&self.inverse, task) {
-            (Some(inverse), LassoTask::Penalised(penalty)) => {
+            (Some(inverse), LassoTask::Penalized(penalty)) => {
                 lasso_with_inverse(self.gram(), inverse, correlations, energies, penalty, limits)
             }
             _ => lasso(self.gram(), correlations, energies, task, limits),

@@ -1,4 +1,4 @@
-//! Penalised lasso codes with few zeros, by pivoting on the zeros with one inverse for all samples.
+//! Penalized lasso codes with few zeros, by pivoting on the zeros with one inverse for all samples.
 //!
 //! ```text
 //! z = H (b - c),   H = (D^T D)^-1,   b = D^T x,      c_k = lambda sign(z_k) or z_k = 0 and |c_k| <= lambda
@@ -17,20 +17,20 @@
 //! problems. Comput. Oper. Res. 1994).
 //!
 //! Equal or dependent atoms would make `G` singular; so `H = (G + delta I)^-1`, which solves the problem with `delta/2 |z|^2`
-//! added. For the problem without it these codes have a duality gap of about `delta |z|_1 |z|_inf`, as a rule far below
-//! what is asked for. The caller measures the gap for the problem as it stands and goes on from there where it is too large.
+//! added. For the problem without it these codes have a duality gap of about `delta |z|_1 |z|_inf`, usually far below
+//! the tolerance. The caller measures the gap for the original problem and goes on from there where it is too large.
 //! With more atoms than features no small `delta` will do; then `H` serves ADMM instead (`admm.rs`).
 
 use super::active_set::{Dense, Gram};
-use super::admm::{self, Block};
-use super::growing::Growing;
+use super::admm::{self, Batch};
+use super::growing_cholesky::GrowingCholesky;
 use crate::linalg::{Spd, mul, mul_add, vectorised};
 use faer::{Mat, MatRef};
 
 /// `delta` as a fraction of the atoms' mean energy.
 const SHIFT: f64 = 1e-8;
-/// A sample with more zeros than this fraction of the atoms is given up.
-const MOST_ZEROS: f64 = 0.5;
+/// A sample with more zeros than this fraction of the atoms is left to the solver for sparse codes.
+const MAX_ZEROS: f64 = 0.5;
 /// Block steps without progress before Murty's rule, and steps before a sample is given up.
 const PATIENCE: usize = 5;
 const MAX_STEPS: usize = 100;
@@ -46,7 +46,7 @@ pub struct InverseGram {
 }
 
 impl InverseGram {
-    /// For the Gram matrix of atoms with so many features; `None` if it is none, even to rounding.
+    /// For the Gram matrix of atoms with `n_features` entries; `None` if it is not positive semidefinite, even to rounding.
     pub fn new(gram: MatRef<'_, f64>, n_features: usize) -> Option<Self> {
         let n = gram.nrows();
         let singular = n > n_features;
@@ -58,20 +58,20 @@ impl InverseGram {
         Some(InverseGram { inverse: spd.solve(Mat::identity(n, n).as_ref()), shift, singular })
     }
 
-    /// Codes `z` and correlations `c = b - G z` of a block of samples; false for those given up.
+    /// Codes `z` and correlations `c = b - G z` of a batch of samples; false for those given up.
     pub(super) fn codes(
         &self,
         gram: MatRef<'_, f64>,
-        block: &Block<'_>,
+        batch: &Batch<'_>,
         penalty: f64,
         work: &mut Pivoting,
     ) -> (Mat<f64>, Mat<f64>, Vec<bool>) {
-        let (h, b) = (self.inverse.as_ref(), block.b);
+        let (h, b) = (self.inverse.as_ref(), batch.b);
         if self.singular {
-            return admm::codes(gram, h, self.shift, block, penalty);
+            return admm::codes(gram, h, self.shift, batch, penalty);
         }
         let mut y = mul(h, b);
-        // Exact for orthogonal atoms.
+        // First guess of the signs: soft thresholding, exact for orthogonal atoms.
         let mut signs = Mat::from_fn(y.nrows(), y.ncols(), |k, i| {
             if y[(k, i)].abs() > penalty * h[(k, k)] { y[(k, i)].signum() } else { 0.0 }
         });
@@ -97,7 +97,7 @@ pub(super) struct Pivoting {
     /// The set `I`, and `c` on it.
     zeros: Vec<usize>,
     c: Vec<f64>,
-    factor: Growing,
+    factor: GrowingCholesky,
     /// Atoms that change, each with its new sign.
     changes: Vec<(usize, f64)>,
     atoms: Vec<usize>,
@@ -113,7 +113,7 @@ impl Pivoting {
         self.factor.clear();
         let (mut least, mut patience) = (usize::MAX, PATIENCE);
         for _ in 0..MAX_STEPS {
-            if self.zeros.len() as f64 > MOST_ZEROS * s.len() as f64 {
+            if self.zeros.len() as f64 > MAX_ZEROS * s.len() as f64 {
                 break;
             }
             self.solve(h, y, z);
@@ -121,6 +121,8 @@ impl Pivoting {
             if self.changes.is_empty() {
                 return true;
             }
+            // All changes at once are fast but may cycle; one at a time, the last, never does. Block steps are taken as long
+            // as the number of changes reaches a new minimum now and then.
             if self.changes.len() < least {
                 (least, patience) = (self.changes.len(), PATIENCE);
             } else if patience > 0 {
@@ -177,8 +179,8 @@ impl Pivoting {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{LassoCodes, LassoLimits, LassoTask, lasso, lasso_with_inverse};
     use super::*;
-    use crate::coding::lasso::{LassoCodes, LassoLimits, LassoTask, lasso, lasso_with_inverse};
     use crate::linalg::{gram, normalize_columns};
 
     fn problem(m: usize, n_atoms: usize, n: usize, common: f64) -> (Mat<f64>, Mat<f64>) {
@@ -201,15 +203,15 @@ mod tests {
         let limits = LassoLimits { tolerance, ..Default::default() };
         let inverse = InverseGram::new(g.as_ref(), d.nrows()).unwrap();
         let mine = lasso_with_inverse(g.as_ref(), &inverse, b.as_ref(), &energies, penalty, limits);
-        (mine, lasso(g.as_ref(), b.as_ref(), &energies, LassoTask::Penalised(penalty), limits))
+        (mine, lasso(g.as_ref(), b.as_ref(), &energies, LassoTask::Penalized(penalty), limits))
     }
 
     fn solved(d: MatRef<'_, f64>, x: MatRef<'_, f64>, penalty: f64) -> usize {
         let (g, b) = (gram(d), mul(d.transpose(), x));
         let inverse = InverseGram::new(g.as_ref(), d.nrows()).unwrap();
         let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
-        let block = Block { b: b.as_ref(), energies: &energies, gaps: vec![0.5e-6; x.ncols()] };
-        inverse.codes(g.as_ref(), &block, penalty, &mut Pivoting::default()).2.iter().filter(|found| **found).count()
+        let batch = Batch { b: b.as_ref(), energies: &energies, gaps: vec![0.5e-6; x.ncols()] };
+        inverse.codes(g.as_ref(), &batch, penalty, &mut Pivoting::default()).2.iter().filter(|found| **found).count()
     }
 
     #[test]

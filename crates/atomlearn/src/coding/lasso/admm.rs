@@ -1,4 +1,4 @@
-//! Penalised lasso codes with few zeros where the Gram matrix is singular: more atoms than features.
+//! Penalized lasso codes with few zeros where the Gram matrix is singular: more atoms than features.
 //!
 //! ```text
 //! min 1/2 |x - D z|^2 + lambda |v|_1   s.t.  z = v
@@ -10,7 +10,7 @@
 //! the atoms in use. Samples leave as soon as their duality gap is small enough.
 
 use super::active_set::Reached;
-use super::threshold::soft;
+use crate::coding::threshold::soft;
 use crate::linalg::{column, dot, mul, mul_add, select_columns};
 use faer::{Mat, MatRef, Scale};
 
@@ -18,13 +18,13 @@ use faer::{Mat, MatRef, Scale};
 pub(super) const RHO: f64 = 0.05;
 const OVER_RELAXATION: f64 = 1.9;
 const MAX_ITERATIONS: usize = 600;
-/// Duality gaps are looked at after every so many iterations.
-const LOOK_EVERY: usize = 10;
-/// A sample using fewer atoms than this fraction at the first look is left to a solver for sparse codes.
+/// Duality gaps are checked every this many iterations.
+const CHECK_EVERY: usize = 10;
+/// A sample using fewer atoms than this fraction at the first check is left to the solver for sparse codes.
 const FEWEST_USED: f64 = 0.4;
 
-/// One block of samples: correlations `b = D^T x`, and the duality gap each may have.
-pub(super) struct Block<'a> {
+/// Samples that are coded together: correlations `b = D^T x`, and the duality gap each may have.
+pub(super) struct Batch<'a> {
     pub b: MatRef<'a, f64>,
     pub energies: &'a [f64],
     pub gaps: Vec<f64>,
@@ -35,35 +35,37 @@ pub(super) fn codes(
     gram: MatRef<'_, f64>,
     inverse: MatRef<'_, f64>,
     rho: f64,
-    block: &Block<'_>,
+    batch: &Batch<'_>,
     penalty: f64,
 ) -> (Mat<f64>, Mat<f64>, Vec<bool>) {
-    let (n_atoms, n) = block.b.shape();
+    let (n_atoms, n) = batch.b.shape();
     let (mut z, mut c, mut found) = (Mat::zeros(n_atoms, n), Mat::zeros(n_atoms, n), vec![false; n]);
-    // Samples still worked on, and their columns of b, v and u.
+    // Samples that have not converged, and their columns of b, v and u.
     let mut live: Vec<usize> = (0..n).collect();
-    let mut b = block.b.to_owned();
+    let mut b = batch.b.to_owned();
     let (mut v, mut u) = (Mat::<f64>::zeros(n_atoms, n), Mat::<f64>::zeros(n_atoms, n));
     for iteration in 1..=MAX_ITERATIONS {
+        // `u` holds a + u between the update of z and the thresholding, so that no other matrix is needed.
         let mut rhs = &b + Scale(rho) * (&v - &u);
         let fit = mul(inverse, rhs.as_ref());
         u += Scale(OVER_RELAXATION) * fit + Scale(1.0 - OVER_RELAXATION) * &v;
         v.copy_from(&u);
         soft(v.as_mut(), penalty / rho);
         u -= &v;
-        if iteration % LOOK_EVERY != 0 {
+        if iteration % CHECK_EVERY != 0 {
             continue;
         }
+        // c = b - G v, of which the gap is a function.
         rhs.copy_from(&b);
         mul_add(rhs.as_mut(), -1.0, gram, v.as_ref());
-        let mut stay = Vec::new();
+        let mut stay = Vec::new(); // columns that go on
         for (j, &i) in live.iter().enumerate() {
-            let (code, left) = (column(v.as_ref(), j), column(rhs.as_ref(), j));
-            if gap(code, column(b.as_ref(), j), left, block.energies[i], penalty) <= block.gaps[i] {
+            let (code, c_j) = (column(v.as_ref(), j), column(rhs.as_ref(), j));
+            if gap(code, column(b.as_ref(), j), c_j, batch.energies[i], penalty) <= batch.gaps[i] {
                 z.col_mut(i).copy_from(v.col(j));
                 c.col_mut(i).copy_from(rhs.col(j));
                 found[i] = true;
-            } else if iteration > LOOK_EVERY
+            } else if iteration > CHECK_EVERY
                 || code.iter().filter(|z| **z != 0.0).count() as f64 >= FEWEST_USED * n_atoms as f64
             {
                 stay.push(j);

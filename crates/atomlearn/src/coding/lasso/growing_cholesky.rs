@@ -12,13 +12,13 @@ const ROWS: usize = 4;
 
 /// The lower factor `L`, row by row with a fixed row length.
 #[derive(Default)]
-pub(super) struct Growing {
+pub(super) struct GrowingCholesky {
     atoms: Vec<usize>,
     stride: usize,
     rows: Vec<f64>,
 }
 
-impl Growing {
+impl GrowingCholesky {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.atoms.clear();
@@ -129,7 +129,7 @@ fn four_dots(x: &[f64], a: &[f64], b: &[f64], c: &[f64], d: &[f64]) -> [f64; 4] 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coding::active_set::Dense;
+    use crate::coding::lasso::active_set::Dense;
     use crate::linalg::{Spd, gram};
     use faer::Mat;
 
@@ -138,7 +138,7 @@ mod tests {
         let noise =
             |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         let g = gram(Mat::from_fn(60, 40, noise).as_ref());
-        let mut factor = Growing::default();
+        let mut factor = GrowingCholesky::default();
         let lists: [Vec<usize>; 5] =
             [vec![], (0..11).collect(), (0..30).rev().collect(), (5..30).rev().step_by(2).collect(), (0..40).collect()];
         for list in lists {
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn dependent_atoms_give_finite_solutions() {
         let g = Mat::from_fn(3, 3, |_, _| 1.0);
-        let mut factor = Growing::default();
+        let mut factor = GrowingCholesky::default();
         factor.fit(&Dense(g.as_ref()), &[0, 1, 2]);
         let mut x = vec![1.0, 2.0, 3.0];
         factor.solve(&mut x);
