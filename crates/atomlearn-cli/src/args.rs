@@ -4,12 +4,14 @@ use crate::commands::{
     auto, cite, compare, completions, demo, evaluate, explain, export, features, inspect, methods, predict, rank,
     report, reproduce, serve, sweep, train, tune,
 };
+use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::io::Impute;
 use atomlearn_lab::data::LabData;
+use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::splits::{self, Splits};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -169,9 +171,17 @@ pub struct SplitArgs {
     /// Seed of the splits, and of folds where parameters are tuned
     #[arg(long, value_name = "S", default_value = "0")]
     pub seed: u64,
-    /// Use the splits of this file
+    /// Use the splits of this file: JSON as --save-splits writes it, or a .mat, .npy or .npz file with the places of the training
+    /// samples, or one 0 or 1 for each
     #[arg(long, value_name = "FILE")]
     pub splits: Option<PathBuf>,
+    /// The test samples, in a file of their own: DATA trains, this file tests
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["splits", "train_per_class", "repeats"])]
+    pub test: Option<PathBuf>,
+    /// The column of a table, or variable of a .mat or .npz file, that says which samples belong together (all of one person,
+    /// say): it is no feature, and no group is in training and test part at once
+    #[arg(long, value_name = "COLUMN")]
+    pub groups: Option<String>,
 }
 
 impl SplitArgs {
@@ -180,15 +190,79 @@ impl SplitArgs {
         self.splits.is_some() || self.train_per_class.is_some()
     }
 
+    /// The data: one file, or one that trains and one that tests.
+    pub fn read(&self, path: &Path, reading: &DataArgs, console: &Console) -> Result<LabData, Failure> {
+        match &self.test {
+            Some(test) => reading.read_two(path, test, self.groups.as_deref(), console),
+            None => reading.read_to_split(path, self.groups.as_deref(), console),
+        }
+    }
+
     /// The splits of these data: of the file, drawn, or the one that the data carry.
-    pub fn choose(&self, data: &LabData) -> Result<Splits, Failure> {
+    pub fn choose(&self, data: &LabData, console: &Console) -> Result<Splits, Failure> {
+        if self.is_given() {
+            warn_of_other_splits(data, console);
+        }
         match (&self.splits, self.train_per_class) {
-            (Some(path), _) => Ok(splits::read(path, data)?),
+            (Some(path), _) => read_splits(path, data, console),
             (None, Some(n)) => Ok(splits::stratified(data, n, self.repeats.unwrap_or(REPEATS), self.seed)?),
             (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
             (None, None) => Err(Failure::usage(
                 "say how to split the data: --train-per-class N, or --splits FILE (the data carry no `is_train`)",
             )),
+        }
+    }
+}
+
+/// The splits of a file, with a word about how it was understood.
+pub fn read_splits(path: &Path, data: &LabData, console: &Console) -> Result<Splits, Failure> {
+    Ok(splits::read(path, data, &mut |text| console.note(text))?)
+}
+
+/// What was learned from the training part of the split that the data carry, be it features or the choice of them, knows test
+/// samples of any other split.
+pub fn warn_of_other_splits(data: &LabData, console: &Console) {
+    if data.is_train.is_some() {
+        console.warn(&format!(
+            "{} carries a split (`is_train`), and other splits are used: if its features were learned from the training part, as \
+             `features --train-per-class` does, they have seen samples that are now tested, and accuracies come out too high",
+            data.info.path
+        ));
+    }
+}
+
+/// What parameters are chosen, and results ranked, by.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MetricArg {
+    /// Share of samples that are right
+    Accuracy,
+    /// Mean share of every class that is found
+    BalancedAccuracy,
+    /// Mean F1 of the classes
+    MacroF1,
+}
+
+impl From<MetricArg> for Metric {
+    fn from(arg: MetricArg) -> Self {
+        match arg {
+            MetricArg::Accuracy => Metric::Accuracy,
+            MetricArg::BalancedAccuracy => Metric::BalancedAccuracy,
+            MetricArg::MacroF1 => Metric::MacroF1,
+        }
+    }
+}
+
+impl MetricArg {
+    /// Tells users of accuracy about classes of very different size.
+    pub fn note_on_balance(self, data: &LabData, places: &[usize], console: &Console) {
+        let mut counts = vec![0usize; data.classes.len()];
+        places.iter().for_each(|&i| counts[data.targets[i]] += 1);
+        let (least, most) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
+        if self == MetricArg::Accuracy && most > 3 * least {
+            console.note(&format!(
+                "classes are unbalanced ({least} to {most} samples): accuracy counts large classes most; \
+                 --metric balanced-accuracy or macro-f1 counts all alike"
+            ));
         }
     }
 }

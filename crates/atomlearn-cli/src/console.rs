@@ -3,7 +3,7 @@
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table};
-use atomlearn_lab::tables::plain_table;
+use atomlearn_lab::text_table::plain_table;
 use clap::ColorChoice;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};

@@ -4,8 +4,9 @@ use crate::args::{Answer, DataArgs, Way};
 use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::io::{self, Note, RawData, ReadOptions, Samples, TableSchema, Variable};
-use atomlearn::{Error, Model};
+use atomlearn::{Error, Mat, Model};
 use atomlearn_lab::data::{LabData, Naming, digest, digest_bytes};
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -83,10 +84,56 @@ impl DataArgs {
     }
 
     /// Reads DATA with its labels for an experiment, which learns what tables leave to be learned from its training parts alone.
-    pub fn read_to_split(&self, path: &Path, console: &Console) -> Result<LabData, Failure> {
-        let options = ReadOptions { split_later: true, ..self.options() };
+    pub fn read_to_split(&self, path: &Path, groups: Option<&str>, console: &Console) -> Result<LabData, Failure> {
+        let groups = groups.map(str::to_string);
+        let options = ReadOptions { split_later: true, groups, ..self.options() };
         let source = Input::open(path)?.read_once(&options)?.told(console);
         Ok(LabData::to_split(&source.name, source.sha256, source.raw)?)
+    }
+
+    /// Reads DATA, which trains, and another file, which tests; a table's columns are understood as the training file has them.
+    pub fn read_two(
+        &self,
+        path: &Path,
+        test: &Path,
+        groups: Option<&str>,
+        console: &Console,
+    ) -> Result<LabData, Failure> {
+        if self.labels.is_some() {
+            return Err(Failure::usage(
+                "--labels names the labels of one file, but --test gives a second; put labels into both",
+            ));
+        }
+        let options = ReadOptions { groups: groups.map(str::to_string), ..self.options() };
+        let train = Input::open(path)?.read_once(&options)?.told(console);
+        let schema = train.raw.schema.clone().map(Arc::new);
+        let options = match schema {
+            Some(_) => ReadOptions { schema, impute: None, drop: Vec::new(), ..options },
+            None => options,
+        };
+        let test = Input::open(test)?.read_once(&options)?.told(console);
+        let name = format!("{} + {}", train.name, test.name);
+        let sha256 = digest_bytes(format!("{}\n{}", train.sha256, test.sha256).as_bytes());
+        Ok(LabData::new(&name, sha256, joined(train, test)?)?)
+    }
+
+    /// The file and these flags as they would be typed.
+    pub fn typed(&self, path: &Path) -> String {
+        let mut words: Vec<String> = vec![path.display().to_string()];
+        let mut add = |flag: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [flag.to_string(), value]));
+        };
+        let word = |value: Option<clap::builder::PossibleValue>| value.map(|value| value.get_name().to_string());
+        add("--x", self.x.clone());
+        add("--y", self.y.clone());
+        add("--samples", self.samples.and_then(|way| word(way.to_possible_value())));
+        add("--labels", self.labels.as_ref().map(|path| path.display().to_string()));
+        add("--header", self.header.and_then(|answer| word(answer.to_possible_value())));
+        self.drop.iter().for_each(|names| add("--drop", Some(names.clone())));
+        add("--id", self.id.clone());
+        add("--impute", self.impute.and_then(|filling| word(filling.to_possible_value())));
+        add("--decimal", self.decimal.map(String::from));
+        quoted(words)
     }
 
     /// Reads DATA with its labels, to be put through a model.
@@ -129,6 +176,43 @@ impl Source {
         tell(&self.raw.notes, console);
         self
     }
+}
+
+/// Words as they would be typed.
+pub fn quoted(words: impl IntoIterator<Item = String>) -> String {
+    let quote = |word: String| shlex::try_quote(&word).map_or(word.clone(), |quoted| quoted.into_owned());
+    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// Training samples and test samples in one, with the split between them.
+fn joined(train: Source, test: Source) -> Result<RawData, Failure> {
+    let (a, b) = (train.raw, test.raw);
+    if a.x.nrows() != b.x.nrows() {
+        return Err(Failure::bad_file(format!(
+            "{} has {} features, but {} has {}",
+            test.name,
+            b.x.nrows(),
+            train.name,
+            a.x.nrows()
+        )));
+    }
+    let (n_train, n) = (a.x.ncols(), a.x.ncols() + b.x.ncols());
+    let none = |name: &str| Failure::bad_file(format!("{name}: the data have no labels; name them with --y NAME"));
+    let mut labels = a.labels.ok_or_else(|| none(&train.name))?;
+    labels.extend(b.labels.ok_or_else(|| none(&test.name))?);
+    let both = |a: Option<Vec<String>>, b: Option<Vec<String>>| a.zip(b).map(|(a, b)| [a, b].concat());
+    let x = Mat::from_fn(a.x.nrows(), n, |i, j| if j < n_train { a.x[(i, j)] } else { b.x[(i, j - n_train)] });
+    Ok(RawData {
+        labels: Some(labels),
+        is_train: Some((0..n).map(|j| j < n_train).collect()),
+        image_shape: a.image_shape,
+        names: both(a.names, b.names),
+        ids: both(a.ids, b.ids),
+        groups: both(a.groups, b.groups),
+        feature_names: a.feature_names,
+        schema: a.schema,
+        ..RawData::new(x)
+    })
 }
 
 /// What samples are called by.

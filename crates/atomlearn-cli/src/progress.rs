@@ -6,6 +6,7 @@ use crate::interrupt;
 use atomlearn::observe::Trace;
 use atomlearn::{Observer, Step};
 use atomlearn_lab::compare::{Run, Watch};
+use atomlearn_lab::provenance::Origin;
 use atomlearn_lab::record::Record;
 use atomlearn_lab::tables::percent;
 use atomlearn_lab::tune;
@@ -101,12 +102,13 @@ pub struct CompareWatch {
     inner: ProgressBar,
     begun: bool,
     look_inside: bool,
+    origin: Origin,
     _watched: interrupt::Watched,
 }
 
 impl CompareWatch {
     /// Begins to watch; `look_inside` asks for what only a report needs.
-    pub fn new(console: &Console, look_inside: bool) -> Self {
+    pub fn new(console: &Console, look_inside: bool, origin: Origin) -> Self {
         let (runs, split, inner) = if console.bars() {
             let bars = MultiProgress::new();
             let runs = bars.add(bar("[{bar:24}] {pos}/{len} runs, {elapsed} (ETA {eta})  {wide_msg}"));
@@ -117,7 +119,7 @@ impl CompareWatch {
         } else {
             (ProgressBar::hidden(), ProgressBar::hidden(), ProgressBar::hidden())
         };
-        CompareWatch { runs, split, inner, begun: false, look_inside, _watched: interrupt::watched() }
+        CompareWatch { runs, split, inner, begun: false, look_inside, origin, _watched: interrupt::watched() }
     }
 
     /// Takes the bars away.
@@ -178,6 +180,10 @@ impl Watch for CompareWatch {
     /// One split is enough to show how training goes, and the others stay fast.
     fn look_inside(&mut self, run: Run<'_>) -> bool {
         self.look_inside && run.split == 0
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.clone()
     }
 
     fn go_on(&mut self) -> ControlFlow<()> {

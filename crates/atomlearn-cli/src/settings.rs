@@ -7,6 +7,7 @@ use atomlearn::registry::{self, METHODS, Method, Values};
 use atomlearn_lab::compare::Entry;
 use atomlearn_lab::grid::{Axis, Grid};
 use atomlearn_lab::jsonl::Appender;
+use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::params_file::ParamsFile;
 use atomlearn_lab::{params_file, tune};
 use serde::de::DeserializeOwned;
@@ -39,6 +40,8 @@ pub struct TuneFlags {
     pub seed: u64,
     /// Take the simplest point within one standard error.
     pub one_se: bool,
+    /// What is chosen by.
+    pub metric: Metric,
 }
 
 impl Own<'_> {
@@ -78,7 +81,13 @@ impl Own<'_> {
             let own = (prep.is_none() && own != PrepSpec::default()).then_some(own);
             let spec = |flags: &TuneFlags| -> Result<tune::Spec, Failure> {
                 let grid = given.grid(method)?.with_preps(&flags.preps)?;
-                Ok(tune::Spec { grid, folds: flags.folds, seed: flags.seed, one_se: flags.one_se })
+                Ok(tune::Spec {
+                    grid,
+                    folds: flags.folds,
+                    seed: flags.seed,
+                    one_se: flags.one_se,
+                    metric: flags.metric,
+                })
             };
             Ok(Entry { tune: tune.map(spec).transpose()?, prep: own, ..Entry::new(method, params) })
         };

@@ -33,7 +33,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
-      const up = head.getAttribute("aria-sort") === "descending";
+      // Names begin with A, numbers with the largest.
+      const before = head.getAttribute("aria-sort");
+      const up = before ? before === "descending" : !head.classList.contains("n");
       heads.forEach(other => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const key = row => { const text = row.cells[column].textContent; const number = parseFloat(text); return Number.isNaN(number) ? text : number; };
@@ -43,9 +45,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-let opened = [];
-addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details:not([open])")];
-  opened.forEach(details => { details.open = true; });
-});
-addEventListener("afterprint", () => { opened.forEach(details => { details.open = false; }); });
+// A link to something folded unfolds it.
+const unfold = () => { for (let part = document.getElementById(location.hash.slice(1)); part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true; };
+addEventListener("hashchange", unfold);
+unfold();

@@ -12,6 +12,8 @@ use atomlearn_lab::findings::Findings;
 use atomlearn_lab::record::Record;
 use atomlearn_lab::report::{Content, RankSummary, RuleCurve, Sensitivity, auto_page, page_of};
 use atomlearn_lab::splits;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 struct LookInside;
@@ -23,14 +25,27 @@ impl Watch for LookInside {
 }
 
 fn digits() -> Vec<Record> {
-    let raw = io::digits();
+    let mut raw = io::digits();
+    // Some labels are wrong, so that there is something to suspect.
+    let labels = raw.labels.as_mut().unwrap();
+    (0..40).for_each(|i| labels[11 * i] = "3".into());
     let data = LabData::new("digits", digest_raw(&raw), raw).unwrap();
     let splits = splits::stratified(&data, 10, 2, 1).unwrap();
     // As documented, so that there are iterations to show.
     let complete = |key| Entry::new(method(key).unwrap(), method(key).unwrap().fixed(&Values::new()).unwrap());
-    let entries: Vec<Entry> = ["lcdl-sv", "crc", "ksvd", "dpl"].map(complete).into();
+    let entries: Vec<Entry> = ["lcdl-sv", "crc", "ksvd", "dpl", "auto"].map(complete).into();
     let plan = Plan { data: &data, splits: &splits, prep: &"unit".parse().unwrap(), entries: &entries };
-    plan.run(&[], None, &mut LookInside).unwrap()
+    let mut records = plan.run(&[], None, &mut LookInside).unwrap();
+    for share in splits::CURVE_SHARES {
+        let part = splits.with_share(&data, share);
+        let some = [entries[1].clone(), entries[4].clone()];
+        records.extend(Plan { splits: &part, entries: &some, ..plan }.run(&[], None, &mut ()).unwrap());
+    }
+    for record in &mut records {
+        record.provenance.origin.data_args = Some("digits.npz --y digit".into());
+        record.provenance.origin.command = Some("atomlearn compare digits.npz --y digit".into());
+    }
+    records
 }
 
 fn report(records: &[Record]) -> String {
@@ -86,7 +101,13 @@ const QUESTIONS: &str = r#"(() => {
     doubled: ids.length - new Set(ids).size,
     dangling: named.filter(id => !ids.includes(id)).concat(all("a[href^='#']").filter(a => !ids.includes(a.hash.slice(1)))).length,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    latex: document.querySelector("details pre").textContent.includes("\\toprule"),
+    verdict: document.querySelector(".verdict").textContent,
+    verdict_bottom: document.querySelector(".verdict").getBoundingClientRect().bottom,
+    means: all("table.results tbody tr").map(row => parseFloat(row.cells[2].textContent)),
+    sorted: all("table.results [aria-sort]").map(head => head.textContent),
+    footer: document.querySelector("footer").textContent,
+    open: all("details[open]").filter(details => details.checkVisibility()).length,
+    latex: document.querySelector("pre[id^=latex]").textContent.includes("\\toprule"),
     contrast: Math.min(contrast("body"), contrast(".soft"), contrast("a")),
     dark: back < 0.2,
     buttons: all("button").filter(button => !button.hidden).length,
@@ -118,25 +139,46 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
     let headings = seen["headings"].to_string();
     for heading in [
         "Accuracy",
+        "Classes of",
+        "Worst mistakes of",
+        "Suspicious labels",
+        "Would more samples help?",
+        "Can the probabilities be trusted?",
         "Time against accuracy",
-        "Are the differences real?",
-        "Convergence",
-        "Confusions",
-        "Atoms",
-        "Atom graph",
+        "Details",
         "Provenance",
         "Sensitivity to parameters",
         "Ranks over 8 data sets",
         "Glossary",
     ] {
-        assert!(headings.contains(&format!("\"{heading}\"")), "{case}: no heading {heading} among {headings}");
+        assert!(headings.contains(&format!("\"{heading}")), "{case}: no heading {heading} among {headings}");
     }
     // Three rules of lcdl-sv and one of each other method; the table has the row of guessing besides.
-    assert_eq!((number("rows"), number("tests")), (7.0, 6.0), "{case}");
+    assert_eq!((number("rows"), number("tests")), (8.0, 7.0), "{case}");
+    let verdict = seen["verdict"].as_str().unwrap_or_default();
+    for part in [
+        "Use ",
+        "is right on",
+        "points better than always guessing",
+        "beyond chance",
+        "atomlearn train digits.npz --y digit --method ",
+    ] {
+        assert!(verdict.contains(part), "{case}: `{part}` is not in the verdict: {verdict}");
+    }
+    assert!(
+        number("verdict_bottom") < 900.0,
+        "{case}: the verdict is not on the first screen: {}",
+        number("verdict_bottom")
+    );
+    let means: Vec<f64> = serde_json::from_value(seen["means"].clone()).unwrap();
+    assert!(means.windows(2).all(|pair| pair[0] >= pair[1]), "{case}: the table comes sorted: {means:?}");
+    assert_eq!(seen["sorted"], json!(["mean %"]), "{case}");
+    assert!(seen["footer"].as_str().unwrap_or_default().contains("atomlearn compare digits.npz --y digit"), "{case}");
+    assert!(number("open") <= 4.0, "{case}: {} parts are unfolded", number("open"));
     assert_eq!((number("unscoped"), number("unnamed"), number("unlabelled")), (0.0, 0.0, 0.0), "{case}");
     assert_eq!((number("doubled"), number("dangling"), number("skipped")), (0.0, 0.0, 0.0), "{case}");
-    // Scatter, three panels of lcdl-sv, confusion matrix, atom graph, sensitivity, ranks.
-    assert_eq!((number("plots"), number("scatters")), (8.0, 1.0), "{case}");
+    // Confusion matrix of the best, learning curve, calibration, scatter, sensitivity, ranks; all else is folded.
+    assert_eq!((number("plots"), number("scatters")), (6.0, 1.0), "{case}");
     assert!(number("pictures") >= 250.0 && number("broken") == 0.0, "{case}: {seen}");
     assert_eq!(number("wide"), 0.0, "{case}: the page is wider than the screen");
     assert!(number("contrast") >= 4.5 && (seen["dark"] == dark), "{case}: {seen}");
@@ -149,16 +191,38 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
     assert_eq!(browser.complaints(is_report), Vec::<String>::new(), "{case}, afterwards");
 }
 
-/// Sorting, the theme, and everything unfolded.
+/// Sorting by clicks on any heading, links into folded parts, the theme, and everything unfolded.
 fn with_scripts(browser: &mut Browser, case: &str) {
-    let means =
-        r#"[...document.querySelectorAll("table.results tbody tr")].map(row => parseFloat(row.cells[2].textContent))"#;
-    browser.eval(r#"document.querySelectorAll("table.results .sort")[2].click()"#).unwrap();
-    let sorted: Vec<f64> = serde_json::from_value(browser.eval(means).unwrap()).unwrap();
-    assert!(sorted.windows(2).all(|pair| pair[0] >= pair[1]), "{case}: {sorted:?}");
+    let column = |browser: &mut Browser, place: usize| -> Vec<String> {
+        let texts = format!(
+            r#"[...document.querySelectorAll("table.results tbody tr")].map(row => row.cells[{place}].textContent)"#
+        );
+        serde_json::from_value(browser.eval(&texts).unwrap()).unwrap()
+    };
+    let click = |browser: &mut Browser, head: &str| {
+        let find = r#"[...document.querySelectorAll("table.results thead th")].find(head => head.textContent === "#;
+        browser.eval(&format!(r#"({find}"{head}")).querySelector("button.sort").click()"#)).unwrap();
+    };
+    let numbers = |texts: Vec<String>| texts.iter().filter_map(|text| text.parse().ok()).collect::<Vec<f64>>();
+    let visible = r#"getComputedStyle(document.querySelector("table.results .sort"), "::after").content"#;
+    assert!(browser.eval(visible).unwrap().as_str().unwrap_or_default().contains('↕'), "{case}: sorting is not seen");
+    let before = column(browser, 2);
+    click(browser, "mean %");
+    let up = numbers(column(browser, 2));
+    assert!(up.windows(2).all(|pair| pair[0] <= pair[1]), "{case}: {up:?}");
+    click(browser, "mean %");
+    assert_eq!(column(browser, 2), before, "{case}: sorted back");
+    click(browser, "method");
+    let names = column(browser, 0);
+    assert!(names.windows(2).all(|pair| pair[0].to_lowercase() <= pair[1].to_lowercase()), "{case}: {names:?}");
+    let one =
+        r#"[...document.querySelectorAll("table.results [aria-sort]")].map(head => [head.textContent, head.ariaSort])"#;
+    assert_eq!(browser.eval(one).unwrap(), json!([["method", "ascending"]]), "{case}");
     let before = browser.eval("getComputedStyle(document.body).backgroundColor").unwrap();
     browser.eval(r#"document.querySelector("button.theme").click()"#).unwrap();
     assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor").unwrap(), before, "{case}");
+    browser.eval(r##"location.hash = "#tests0""##).unwrap();
+    browser.wait_for(r#"document.getElementById("tests0").open"#).unwrap();
     assert_eq!(unfolded_excess(browser), 0, "{case}: too wide when all is unfolded");
 }
 
@@ -178,7 +242,7 @@ fn unfolded_excess(browser: &mut Browser) -> Value {
     browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth").unwrap()
 }
 
-/// On paper everything is unfolded, on white, and nothing is cut off, whatever the screen is like.
+/// On paper what is folded stays so, on white, and nothing is cut off, whatever the screen is like: ten pages at most.
 fn check_print(browser: &mut Browser, file: &std::path::Path) {
     let metrics = json!({"width": 700, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
     browser.call("Emulation.setDeviceMetricsOverride", metrics).unwrap();
@@ -189,9 +253,14 @@ fn check_print(browser: &mut Browser, file: &std::path::Path) {
     assert_eq!(browser.eval("getComputedStyle(document.body).backgroundColor").unwrap(), "rgb(255, 255, 255)");
     let wide = browser.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth").unwrap();
     assert_eq!(wide, 0, "wider than the paper");
-    let hidden = r#"[...document.querySelectorAll("details svg.panel, details svg.heat, details pre")].filter(part => part.getBoundingClientRect().height < 10).length"#;
-    assert_eq!(browser.eval(hidden).unwrap(), 0, "something stays folded on paper");
     assert_eq!(browser.eval(r#"document.querySelector("nav").checkVisibility()"#).unwrap(), false);
+    assert_eq!(browser.eval(r#"document.querySelector("table.tests").checkVisibility()"#).unwrap(), false);
+    assert_eq!(browser.eval(r#"document.querySelector(".verdict pre").checkVisibility()"#).unwrap(), true);
+    let printed = browser.call("Page.printToPDF", json!({"paperWidth": 8.27, "paperHeight": 11.69})).unwrap();
+    let pdf = STANDARD.decode(printed["data"].as_str().unwrap()).unwrap();
+    let text = String::from_utf8_lossy(&pdf);
+    let pages = text.matches("/Type /Page\n").count() + text.matches("/Type /Page ").count();
+    assert!((1..=10).contains(&pages), "{pages} pages of paper");
 }
 
 #[test]
@@ -203,6 +272,7 @@ fn the_report_in_a_browser() {
     std::fs::write(&file, report(&records)).unwrap();
     for (width, dark, scripts) in [(1280, false, true), (1280, true, false), (360, true, true), (360, false, false)] {
         check(&mut browser, &file, width, dark, scripts);
+        browser.screenshot(&format!("report-{width}-{}", if dark { "dark" } else { "light" })).unwrap();
     }
     check_print(&mut browser, &file);
     for record in &mut records {

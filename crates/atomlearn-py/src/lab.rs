@@ -2,72 +2,199 @@
 
 use crate::arrays::owned;
 use crate::error::{bad_json, check_outputs, to_python};
-use crate::run::{Answer, Link, Listener, run};
+use crate::run::{Answer as Reply, Link, Listener, run};
 use atomlearn::file::write_atomically;
 use atomlearn::io::RawData;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
-use atomlearn::{Error, Step};
+use atomlearn::{Error, Mat, Step};
 use atomlearn_lab::compare::{Entry, Plan, Run, RunError, Watch};
 use atomlearn_lab::data::{LabData, digest_raw};
+use atomlearn_lab::grid::Grid;
 use atomlearn_lab::jsonl::Appender;
+use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::output_kind::Kind;
+use atomlearn_lab::outside::{Answer, Known};
 use atomlearn_lab::record::{self, Record};
 use atomlearn_lab::results::comparisons;
-use atomlearn_lab::{folds, report as pages, splits, tables};
+use atomlearn_lab::splits::{self, Split, Splits};
+use atomlearn_lab::{folds, report as pages, tables, tune};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// Widest table; Python cannot know where it will be shown.
 const TABLE_WIDTH: u16 = 100;
 
-/// How a comparison splits the data: so many training samples of every class, or else folds; how often; and the seed.
-type Layout = (Option<usize>, usize, usize, u64);
+/// What is compared, and how.
+#[derive(Deserialize)]
+struct Settings {
+    name: String,
+    /// Keys and parameters of our methods, and what was found with other estimators on the same splits.
+    entries: Vec<EntrySettings>,
+    /// Training samples of every class; else folds.
+    train_per_class: Option<usize>,
+    folds: usize,
+    repeats: usize,
+    seed: u64,
+    /// Splits of the user's, in place of all that.
+    splits: Option<Vec<Split>>,
+    /// Which samples belong together.
+    groups: Option<Vec<String>>,
+    prep: Option<String>,
+    /// Folds within every training part, on which parameters are chosen.
+    tune: Option<usize>,
+    metric: Metric,
+}
 
-/// Compares methods on the same stratified splits. Without `prep` every method has its own. `report` is only checked: the page is made
-/// from the records afterwards. `methods` is a list of keys and JSON parameters; `on_run`, if given, is
-/// called before every run with where the comparison stands, as JSON. Returns the comparison as JSON, as a table and as a table for LaTeX.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EntrySettings {
+    Method { key: String, params: Values },
+    Other(Foreign),
+}
+
+/// What an estimator of another package predicted.
+#[derive(Deserialize)]
+struct Foreign {
+    name: String,
+    description: String,
+    /// By the digest of the split.
+    answers: HashMap<String, ForeignAnswer>,
+}
+
+#[derive(Deserialize)]
+struct ForeignAnswer {
+    labels: Vec<String>,
+    /// One row per test sample, one column per class of `classes`.
+    scores: Option<Vec<Vec<f64>>>,
+    classes: Vec<String>,
+    probabilities: bool,
+    train_seconds: f64,
+    test_seconds: f64,
+    warnings: Vec<String>,
+}
+
+impl ForeignAnswer {
+    /// The answer in the order of our classes.
+    fn answer(self, classes: &[String]) -> Result<Answer, Error> {
+        let unknown = |label: &String| Error::Data(format!("`{label}` is predicted, which is no class of the samples"));
+        let place = |label: &String| classes.iter().position(|class| class == label).ok_or_else(|| unknown(label));
+        let predictions = self.labels.iter().map(place).collect::<Result<Vec<usize>, Error>>()?;
+        let columns = self.classes.iter().map(place).collect::<Result<Vec<usize>, Error>>()?;
+        // Scores of some classes alone cannot be ranked against the others.
+        let complete = columns.len() == classes.len();
+        let scores = self.scores.filter(|rows| complete && rows.iter().all(|row| row.len() == columns.len()));
+        let scores = scores.map(|rows| {
+            let mut scores = Mat::zeros(classes.len(), rows.len());
+            for (j, row) in rows.iter().enumerate() {
+                columns.iter().zip(row).for_each(|(&class, &value)| scores[(class, j)] = value);
+            }
+            scores
+        });
+        Ok(Answer {
+            predictions,
+            scores,
+            are_probabilities: self.probabilities,
+            train_seconds: self.train_seconds,
+            test_seconds: self.test_seconds,
+            warnings: self.warnings,
+        })
+    }
+}
+
+impl Settings {
+    fn parse(text: &str) -> PyResult<Self> {
+        serde_json::from_str(text).map_err(bad_json)
+    }
+
+    fn data(&self, x: Mat<f64>, labels: Vec<String>) -> Result<LabData, Error> {
+        let raw = RawData { labels: Some(labels), groups: self.groups.clone(), ..RawData::new(x) };
+        LabData::new(&self.name, digest_raw(&raw), raw)
+    }
+
+    fn splits(&self, data: &LabData) -> Result<Splits, Error> {
+        match (&self.splits, self.train_per_class) {
+            (Some(given), _) => splits::of_lists(given.clone(), data, "splits"),
+            (None, Some(n)) => splits::stratified(data, n, self.repeats, self.seed),
+            (None, None) => folds::cross_validation(data, self.folds, self.repeats, self.seed),
+        }
+    }
+
+    /// Our methods; each has its own preprocessing unless the user gave one.
+    fn method(&self, key: &str, params: &Values, given: Option<&PrepSpec>) -> Result<Entry, Error> {
+        let method = registry::method(key)?;
+        let (own, params) = method.settle(given, params)?;
+        let own = (given.is_none() && own != PrepSpec::default()).then_some(own);
+        let spec = |folds: usize| -> Result<tune::Spec, Error> {
+            let defaults = method.complete(&Values::new())?;
+            let fixed: Vec<String> = params
+                .iter()
+                .filter(|(name, value)| defaults.get(*name) != Some(value))
+                .map(|(name, _)| name.clone())
+                .collect();
+            let preps = [given.cloned().unwrap_or_default()];
+            let grid = Grid::new(method, &[], &fixed)?.with_preps(&preps)?;
+            Ok(tune::Spec { grid, folds, seed: self.seed, one_se: false, metric: self.metric })
+        };
+        let tune = self.tune.map(spec).transpose()?;
+        Ok(Entry { prep: own, tune, ..Entry::new(method, params) })
+    }
+}
+
+/// The splits of a comparison, as JSON: places of training and test samples, and the digest by which answers are known.
 #[pyfunction]
-#[pyo3(signature = (x, labels, name, methods, layout, prep, records, report, force, threads, on_run=None))]
+pub fn compare_splits(labels: Vec<String>, settings: &str) -> PyResult<String> {
+    let settings = Settings::parse(settings)?;
+    let data = settings.data(Mat::zeros(1, labels.len()), labels).map_err(to_python)?;
+    let splits = settings.splits(&data).map_err(to_python)?;
+    let split = |split: &Split| json!({"train": split.train, "test": split.test, "sha256": split.digest()});
+    Ok(Value::from(splits.splits.iter().map(split).collect::<Vec<_>>()).to_string())
+}
+
+/// Compares methods on the same splits, as the JSON `settings` say. `report` is only checked: the page is made from the records
+/// afterwards. `on_run`, if given, is called before every run with where the comparison stands, as JSON. Returns the comparison
+/// as JSON, as a table and as a table for LaTeX.
+#[pyfunction]
+#[pyo3(signature = (x, labels, settings, records, report, force, threads, on_run=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn compare(
     py: Python<'_>,
     x: PyReadonlyArray2<'_, f64>,
     labels: Vec<String>,
-    name: &str,
-    methods: Vec<(String, String)>,
-    layout: Layout,
-    prep: Option<&str>,
+    settings: &str,
     records: Option<PathBuf>,
     report: Option<PathBuf>,
     force: bool,
     threads: usize,
     on_run: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
-    let given: Option<PrepSpec> = prep.map(str::parse).transpose().map_err(to_python)?;
-    let entry = |(key, params): (String, String)| -> PyResult<Entry> {
-        let method = registry::method(&key).map_err(to_python)?;
-        let params: Values = serde_json::from_str(&params).map_err(bad_json)?;
-        let (own, params) = method.settle(given.as_ref(), &params).map_err(to_python)?;
-        let own = (given.is_none() && own != PrepSpec::default()).then_some(own);
-        Ok(Entry { prep: own, ..Entry::new(method, params) })
-    };
-    let entries: Vec<Entry> = methods.into_iter().map(entry).collect::<PyResult<_>>()?;
-    let prep = given.clone().unwrap_or_default();
+    let mut settings = Settings::parse(settings)?;
+    let given: Option<PrepSpec> = settings.prep.as_deref().map(str::parse).transpose().map_err(to_python)?;
     let outputs = [(records.as_deref(), Kind::Records), (report.as_deref(), Kind::Report)];
     let outputs: Vec<(&Path, Kind)> = outputs.into_iter().filter_map(|(path, kind)| Some((path?, kind))).collect();
     check_outputs(&[], &outputs, force)?;
-    let raw = RawData { labels: Some(labels), ..RawData::new(owned(&x)?) };
-    let data = LabData::new(name, digest_raw(&raw), raw).map_err(to_python)?;
-    let splits = match layout {
-        (Some(train_per_class), _, repeats, seed) => splits::stratified(&data, train_per_class, repeats, seed),
-        (None, folds, repeats, seed) => folds::cross_validation(&data, folds, repeats, seed),
+    let data = settings.data(owned(&x)?, labels).map_err(to_python)?;
+    let entries = std::mem::take(&mut settings.entries);
+    let entry = |entry: EntrySettings| match entry {
+        EntrySettings::Method { key, params } => settings.method(&key, &params, given.as_ref()),
+        EntrySettings::Other(other) => {
+            let answers = other.answers.into_iter().map(|(split, answer)| Ok((split, answer.answer(&data.classes)?)));
+            let answers = answers.collect::<Result<HashMap<_, _>, Error>>()?;
+            let known = Known { name: other.name, description: other.description, answers };
+            Ok(Entry::outside(Arc::new(known), "none".parse()?))
+        }
     };
-    let splits = splits.map_err(to_python)?;
+    let entries: Vec<Entry> = entries.into_iter().map(entry).collect::<Result<_, Error>>().map_err(to_python)?;
+    let prep = given.clone().unwrap_or_default();
+    let splits = settings.splits(&data).map_err(to_python)?;
+    let (metric, look_inside) = (settings.metric, report.is_some());
 
     let job = move |link: &mut Link| {
         let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
@@ -76,13 +203,14 @@ pub fn compare(
             // Nothing is appended to a file that holds something else.
             file.records(record::checked_key)?;
         }
-        plan.run(&[], file.as_ref(), &mut Progress { link, stop: false })
+        plan.run(&[], file.as_ref(), &mut Progress { link, stop: false, look_inside })
     };
     let listen = on_run.map(|on_run| {
-        move |run: Value, _: &Sender<Answer>| on_run.call1((run.to_string(),)).map(|_| ControlFlow::Continue(()))
+        move |run: Value, _: &Sender<Reply>| on_run.call1((run.to_string(),)).map(|_| ControlFlow::Continue(()))
     });
     let listen = listen.as_ref().map(|listen| listen as &Listener<'_>);
-    let found = run(py, threads, job, listen)?.map_err(in_run)?;
+    let mut found = run(py, threads, job, listen)?.map_err(in_run)?;
+    found.iter_mut().for_each(|record| record.protocol.metric = metric);
     let comparison = comparisons(&found).into_iter().next();
     let comparison = comparison.ok_or_else(|| to_python(Error::Data("no method was given".into())))?;
     let text = serde_json::to_string(&comparison).map_err(bad_json)?;
@@ -91,11 +219,13 @@ pub fn compare(
 
 /// The report page of a file of records; only with `force` in the place of a file that is no report.
 #[pyfunction]
-#[pyo3(signature = (records, path, force=false))]
-pub fn report(py: Python<'_>, records: PathBuf, path: PathBuf, force: bool) -> PyResult<()> {
+#[pyo3(signature = (records, path, force=false, metric="accuracy"))]
+pub fn report(py: Python<'_>, records: PathBuf, path: PathBuf, force: bool, metric: &str) -> PyResult<()> {
+    let metric: Metric = serde_json::from_value(json!(metric)).map_err(bad_json)?;
     check_outputs(&[&records], &[(&path, Kind::Report)], force)?;
     let write = || {
-        let found = record::read(&records)?;
+        let mut found = record::read(&records)?;
+        found.iter_mut().for_each(|record| record.protocol.metric = metric);
         if found.is_empty() {
             return Err(Error::format(&records, "holds no record"));
         }
@@ -118,6 +248,7 @@ fn in_run(error: RunError) -> PyErr {
 struct Progress<'a> {
     link: &'a mut Link,
     stop: bool,
+    look_inside: bool,
 }
 
 impl Watch for Progress<'_> {
@@ -135,6 +266,10 @@ impl Watch for Progress<'_> {
     }
 
     fn end(&mut self, _: Run<'_>, _: &Record) {}
+
+    fn look_inside(&mut self, run: Run<'_>) -> bool {
+        self.look_inside && run.split == 0
+    }
 
     fn go_on(&mut self) -> ControlFlow<()> {
         if self.stop { ControlFlow::Break(()) } else { self.link.go_on() }

@@ -34,7 +34,7 @@ mod _atomlearn {
     #[pymodule_export]
     use super::kit::{atom_graph, ksvd, lasso, omp, pca};
     #[pymodule_export]
-    use super::lab::{compare, report};
+    use super::lab::{compare, compare_splits, report};
     #[pymodule_export]
     use super::methods::{methods, prep_examples};
     #[pymodule_export]

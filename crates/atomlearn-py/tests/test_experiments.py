@@ -88,3 +88,85 @@ def test_presets():
     with pytest.raises(ValueError, match="unknown preset `papre`: lcdl-sv has default, authors-code, paper"):
         LCDLSVClassifier.from_preset("papre")
     assert atomlearn.LCKSVDClassifier.from_preset("published", variant=1).alpha == 16.0
+
+
+class NearestMean:
+    """A user's own classifier: nothing of scikit-learn's in it."""
+
+    def fit(self, X, y):
+        self.labels = sorted(set(y))
+        self.means = np.array([X[np.asarray(y) == label].mean(axis=0) for label in self.labels])
+        return self
+
+    def predict(self, X):
+        away = ((X[:, None, :] - self.means[None]) ** 2).sum(axis=2)
+        return np.array(self.labels)[away.argmin(axis=1)]
+
+
+def test_any_classifier_takes_part_on_the_same_splits_in_one_report(digits, tmp_path):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.svm import SVC
+
+    X, y, *_ = digits
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    others = [LogisticRegression(max_iter=500), SVC(), ("mine", NearestMean())]
+    page = tmp_path / "page.html"
+    found = atomlearn.compare(X, y, ["crc", *others], splits=folds, report=page)
+    by_name = {r["method"]: r for r in found.results}
+    assert list(by_name) == ["crc", "LogisticRegression", "SVC", "mine"]
+    for estimator, name in ((others[0], "LogisticRegression"), (others[1], "SVC")):
+        np.testing.assert_allclose(by_name[name]["accuracy"], cross_val_score(estimator, X, y, cv=folds))
+    own = [np.mean(NearestMean().fit(X[a], y[a]).predict(X[b]) == y[b]) for a, b in folds.split(X, y)]
+    np.testing.assert_allclose(by_name["mine"]["accuracy"], own)
+    assert by_name["LogisticRegression"]["log_loss"] and "log_loss" not in by_name["mine"]
+    pairs = {frozenset((t["a"], t["b"])) for t in found.tests}
+    assert len(pairs) == 6 and all(0 <= t["p_holm"] <= 1 for t in found.tests)
+    text = page.read_text()
+    assert "LogisticRegression(max_iter=500)" in text and "NearestMean object" in text
+    assert all(name in text and name in repr(found) and name in found.to_latex() for name in by_name)
+    assert set(found.to_dataframe()["method"]) == set(by_name)
+
+
+def test_own_splits_groups_tuning_and_metric(digits):
+    from sklearn.neighbors import KNeighborsClassifier
+
+    X, y, *_ = digits
+    halves = [(np.arange(0, len(y), 2), np.arange(1, len(y), 2)), (np.arange(len(y)) % 2 == 1, np.arange(len(y)) % 2 == 0)]
+    found = atomlearn.compare(X, y, ["ridge", KNeighborsClassifier(1), KNeighborsClassifier(3)], splits=halves)
+    assert [r["method"] for r in found.results] == ["ridge", "KNeighborsClassifier", "KNeighborsClassifier 2"]
+    assert [len(r["accuracy"]) for r in found.results] == [2, 2, 2]
+    groups = np.arange(len(y)) // 4
+    grouped = atomlearn.compare(X, y, ["ridge", KNeighborsClassifier()], groups=groups, folds=3, repeats=1)
+    assert np.sum(grouped.results[0]["confusion"]) == len(y)
+    tuned = atomlearn.compare(X, y, ["crc"], train_per_class=6, repeats=1, tune=2)
+    assert list(tuned.results[0]["tuned"][0]) == ["kappa"]
+    ranked = atomlearn.compare(X, y, ["crc", "ridge"], metric="macro-f1")
+    assert [r["score"] for r in ranked.results] == [np.mean(r["macro_f1"]) for r in ranked.results]
+
+
+def test_mistakes_with_own_classifiers_are_named(digits):
+    X, y, *_ = digits
+
+    class Broken(NearestMean):
+        def predict(self, X):
+            raise ZeroDivisionError("no luck")
+
+    class Odd(NearestMean):
+        def predict(self, X):
+            return np.full(len(X), 77)
+
+    with pytest.raises(RuntimeError, match=r"Broken, split 0 .*ZeroDivisionError: no luck"):
+        atomlearn.compare(X, y, [Broken()], folds=2, repeats=1)
+    with pytest.raises(RuntimeError, match="77, which is no class of y"):
+        atomlearn.compare(X, y, [Odd()], folds=2, repeats=1)
+    with pytest.raises(ValueError, match="is the key of a method"):
+        atomlearn.compare(X, y, [("crc", NearestMean())], folds=2)
+    with pytest.raises(TypeError, match="keys and classifiers"):
+        atomlearn.compare(X, y, [NearestMean], folds=2)
+    with pytest.raises(ValueError, match="leave out train_per_class"):
+        atomlearn.compare(X, y, ["crc"], splits=[([0], [1])], folds=2)
+    with pytest.raises(ValueError, match="metric must be one of"):
+        atomlearn.compare(X, y, ["crc"], metric="auc")
+    with pytest.raises(ValueError, match="has no training sample"):
+        atomlearn.compare(X, y, ["crc"], splits=[([0, 1], [2])])

@@ -30,7 +30,12 @@ pub struct Path<'a> {
     pub test: MatRef<'a, f64>,
     /// Their classes, as the training samples number them.
     pub truth: &'a [usize],
+    /// Another measure of predictions than how many are right, if one is wanted.
+    pub measure: Option<Measure<'a>>,
 }
+
+/// Gives a value to the predicted classes of all judged samples.
+pub type Measure<'a> = &'a (dyn Fn(&[usize]) -> f64 + Sync);
 
 /// What was seen along a path.
 #[derive(Clone, Debug, Default)]
@@ -38,17 +43,26 @@ pub struct Seen {
     /// Right answers for every number of iterations and, within it, every combination of decision and readout parameters; `None` where
     /// it failed.
     pub correct: Vec<Option<usize>>,
+    /// The other measure for each of them; empty if none was asked for.
+    pub measured: Vec<Option<f64>>,
     /// Why it failed, each reason once.
     pub failures: Vec<String>,
     /// What training warned about, each once.
     pub warnings: Vec<String>,
 }
 
-/// A model, unless it is the one at hand, and its right answers for every combination of readout parameters.
-type Decided = (Option<Box<dyn Classifier>>, Vec<usize>);
+/// How good some predictions are.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    correct: usize,
+    measured: f64,
+}
 
-/// Right answers for every combination of decision parameters.
-type Counts = Vec<Option<usize>>;
+/// A model, unless it is the one at hand, and its predictions for every combination of readout parameters.
+type Decided = (Option<Box<dyn Classifier>>, Vec<Judged>);
+
+/// Predictions for every combination of decision parameters.
+type Counts = Vec<Option<Judged>>;
 
 impl Path<'_> {
     /// Trains and counts; a typed error of the method is a failed point. `stop` is asked after every iteration, and its yes is
@@ -58,8 +72,11 @@ impl Path<'_> {
         let mut walk = Walk { path: self, counts, seen: Seen::default(), last: 0, stop, stopped: false };
         walk.follow()?;
         let after = size(&self.decision) * size(&self.readout);
-        let counts = walk.counts.into_iter().flat_map(|counts| counts.unwrap_or(vec![None; after]));
-        Ok(Seen { correct: counts.collect(), ..walk.seen })
+        let judged: Counts = walk.counts.into_iter().flat_map(|counts| counts.unwrap_or(vec![None; after])).collect();
+        let correct = judged.iter().map(|judged| judged.map(|judged| judged.correct)).collect();
+        let measured = judged.iter().map(|judged| judged.map(|judged| judged.measured));
+        let measured = self.measure.map_or_else(Vec::new, |_| measured.collect());
+        Ok(Seen { correct, measured, ..walk.seen })
     }
 
     /// The model with combination `d` of decision parameters, unless it is `model` itself, and its right answers.
@@ -73,7 +90,8 @@ impl Path<'_> {
             let mut params = params.clone();
             params.extend(combination(&self.readout, r));
             let found = best_class(self.method.read_out(&params, &terms)?);
-            Ok(found.iter().zip(self.truth).filter(|(found, truth)| found == truth).count())
+            let correct = found.iter().zip(self.truth).filter(|(found, truth)| found == truth).count();
+            Ok(Judged { correct, measured: self.measure.map_or(0.0, |measure| measure(&found)) })
         };
         let counts = (0..size(&self.readout)).map(count).collect::<Result<_>>()?;
         Ok((other, counts))

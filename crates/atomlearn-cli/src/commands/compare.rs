@@ -1,21 +1,29 @@
 //! `atomlearn compare`: several methods on the same splits.
 
-use crate::args::{DataArgs, SplitArgs, at_least_one};
+use crate::args::{DataArgs, MetricArg, SplitArgs, at_least_one, warn_of_other_splits};
 use crate::console::Console;
+use crate::data::quoted;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
 use crate::photos::photos;
 use crate::progress::CompareWatch;
 use crate::settings::{self, Kept, Own, TuneFlags};
 use atomlearn::file::write_atomically;
-use atomlearn_lab::compare::Plan;
+use atomlearn::prep::PrepSpec;
+use atomlearn::registry;
+use atomlearn_lab::compare::{Entry, Plan};
 use atomlearn_lab::data::LabData;
+use atomlearn_lab::metrics::Metric;
+use atomlearn_lab::program::Program;
+use atomlearn_lab::provenance::Origin;
 use atomlearn_lab::record::{self, PairedTest, Record};
 use atomlearn_lab::results::{Comparison, comparisons, warnings};
 use atomlearn_lab::splits::{self, Splits};
 use atomlearn_lab::{folds, report, scaling, tables};
 use clap::ValueEnum;
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,13 +34,19 @@ Examples:
   atomlearn compare faces.mat --methods all --train-per-class 20 --records runs.jsonl --resume
   atomlearn compare faces.mat --methods all --train-per-class 20 --format latex
   atomlearn compare faces.mat --methods lcdl-sv,crc --train-per-class 20 --tune --grid crc.kappa=0.01,0.1
+  atomlearn compare train.csv --test test.csv
+  atomlearn compare visits.csv --groups patient --learning-curve --report visits.html
+  atomlearn compare wine.csv --external 'forest=python forest.py {train} {test} {out}'
 
 Without --methods, `auto` and the fast methods are compared. Without --train-per-class and --splits,
 the split that DATA carries (`is_train`) is used or, if there is none, stratified 5-fold
 cross-validation, twice: every sample is tested in both by a model that has not seen it. Without
 --prep, `auto` scales samples in its own ways while the others get `unit`.
 A stopped comparison goes on where it was with --records FILE --resume. With --tune, parameters are
-chosen anew on every split by cross-validation that never sees the test part; --set fixes one.";
+chosen anew on every split by cross-validation that never sees the test part; --set fixes one.
+An external program reads {train}, a CSV with features x0, x1, ... and `label`, and {test}, the same
+without labels; it writes a CSV with a column `label`, one row per test sample, to {out}. Columns
+named as the classes may hold scores or probabilities. It gets samples as they are unless --prep is given.";
 
 /// Folds of a cross-validation, and how often the data are cut into them.
 const FOLDS: usize = 5;
@@ -72,6 +86,12 @@ pub struct Args {
     /// With --tune: take the simplest point within one standard error of the best
     #[arg(long, requires = "tune")]
     one_se: bool,
+    /// Run any program as a method, [NAME=]COMMAND with {train}, {test} and {out} in it; may be repeated, see below
+    #[arg(long, value_name = "COMMAND")]
+    external: Vec<String>,
+    /// Also train on an eighth, a quarter and half of every training part, to show whether more samples would help
+    #[arg(long)]
+    learning_curve: bool,
     /// Write the splits to this file
     #[arg(long, value_name = "FILE")]
     save_splits: Option<PathBuf>,
@@ -90,6 +110,9 @@ pub struct Args {
     /// The test by which methods are compared; one split is always tested by McNemar's
     #[arg(long, value_name = "TEST", default_value = "crossed")]
     paired_test: PairedTestArg,
+    /// What methods are ranked, tested and tuned by
+    #[arg(long, value_name = "NAME", default_value = "accuracy")]
+    metric: MetricArg,
     /// How to print the table
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     format: Format,
@@ -139,25 +162,38 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return Err(Failure::usage("--prep is given several times: choosing between them needs --tune"));
     }
     let prep = preps[0].clone();
-    let flags = TuneFlags { preps, folds: args.folds.unwrap_or(FOLDS), seed: args.splitting.seed, one_se: args.one_se };
+    let (folds, seed, one_se) = (args.folds.unwrap_or(FOLDS), args.splitting.seed, args.one_se);
+    let flags = TuneFlags { preps, folds, seed, one_se, metric: args.metric.into() };
     let own = Own { set: &args.set, grid: &args.grid };
     let given = (!args.prep.is_empty()).then_some(&prep);
-    let entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
+    let mut entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
+    entries.extend(external(&args.external, given, &entries)?);
     check_outputs(args)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_to_split(&args.data, console)?;
+    let data = args.splitting.read(&args.data, &args.reading, console)?;
+    let all: Vec<usize> = (0..data.targets.len()).collect();
+    args.metric.note_on_balance(&data, &all, console);
     if entries.iter().any(|entry| entry.prep.is_none()) {
-        let all: Vec<usize> = (0..data.targets.len()).collect();
         scaling::warning(&data, &all, &prep).iter().for_each(|warning| console.warn(warning));
     }
-    let splits = choose_splits(args, &data)?;
+    let splits = choose_splits(args, &data, console)?;
     if let Some(path) = &args.save_splits {
         splits::write(path, &splits, &data)?;
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let look_inside = args.report.is_some() || args.records.is_some();
-    let mut records = run_plan(&plan, &kept, look_inside, console)?;
+    let from = origin(Some((&args.data, &args.reading)));
+    let mut records = run_plan(&plan, &kept, look_inside, from.clone(), console)?;
+    if args.learning_curve {
+        for splits in shorter(&splits, &data) {
+            let share = 100.0 * splits.curve.unwrap_or(1.0);
+            console.note(&format!("learning curve: {share} % of the training samples"));
+            records.extend(run_plan(&Plan { splits: &splits, ..plan }, &kept, false, from.clone(), console)?);
+        }
+    }
     args.paired_test.apply(&mut records);
+    let metric: Metric = args.metric.into();
+    records.iter_mut().for_each(|record| record.protocol.metric = metric);
     let comparison = first(&records)?;
     if let Some(path) = &args.report {
         let folder = args.images.as_deref().or_else(|| args.data.is_dir().then_some(args.data.as_path()));
@@ -176,24 +212,76 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
 }
 
+/// Programs that take part.
+fn external(commands: &[String], prep: Option<&PrepSpec>, others: &[Entry]) -> Result<Vec<Entry>, Failure> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for command in commands {
+        let program = Program::parse(command)?;
+        let entry = Entry::outside(Arc::new(program), prep.map_or_else(|| "none".parse(), |prep| Ok(prep.clone()))?);
+        let taken = registry::method(entry.key()).is_ok()
+            || others.iter().chain(&entries).any(|other| other.key() == entry.key());
+        if taken {
+            return Err(Failure::usage(format!(
+                "--external: `{}` is the name of another method; give it one of its own, as in 'my-{}={command}'",
+                entry.key(),
+                entry.key()
+            )));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// The splits of a learning curve with ever more of the training samples, those left out that have no more than the one before.
+fn shorter(splits: &Splits, data: &LabData) -> Vec<Splits> {
+    let mut parts: Vec<Splits> = Vec::new();
+    for share in splits::CURVE_SHARES {
+        let part = splits.with_share(data, share);
+        if part.splits != splits.splits && parts.last().is_none_or(|last| last.splits != part.splits) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// Where results of this command come from.
+pub fn origin(data: Option<(&Path, &DataArgs)>) -> Origin {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let command = quoted(std::iter::once("atomlearn".to_string()).chain(words));
+    let data = data.filter(|(path, _)| *path != Path::new("-"));
+    Origin { command: Some(command), data_args: data.map(|(path, reading)| reading.typed(path)) }
+}
+
 /// What the user asked for, the split that the data carry, or cross-validation.
-fn choose_splits(args: &Args, data: &LabData) -> Result<Splits, Failure> {
+fn choose_splits(args: &Args, data: &LabData, console: &Console) -> Result<Splits, Failure> {
     let (given, asked) = (args.splitting.is_given(), args.folds.is_some() && !args.tune);
     if given && asked {
         return Err(Failure::usage(
             "--folds is for cross-validation or for --tune; leave it out, or leave out --train-per-class and --splits",
         ));
     }
-    if given || (data.is_train.is_some() && !asked) {
-        return args.splitting.choose(data);
+    if args.splitting.test.is_some() && asked {
+        return Err(Failure::usage("--folds is for cross-validation or for --tune, but --test says what tests"));
     }
+    if given || (data.is_train.is_some() && !asked) {
+        return args.splitting.choose(data, console);
+    }
+    warn_of_other_splits(data, console);
     let (folds, repeats) = (args.folds.unwrap_or(FOLDS), args.splitting.repeats.unwrap_or(CUTS));
-    Ok(folds::cross_validation(data, folds, repeats, args.splitting.seed)?)
+    let made = folds::cross_validation(data, folds, repeats, args.splitting.seed)?;
+    let tested: HashSet<usize> = made.splits.iter().flat_map(|split| split.test.iter().copied()).collect();
+    let never = data.targets.len() - tested.len();
+    if never > 0 {
+        let what = if data.groups.is_some() { "group" } else { "sample" };
+        console.warn(&format!("{never} samples always train and are never tested: each is of a class with one {what}"));
+    }
+    Ok(made)
 }
 
 fn check_outputs(args: &Args) -> Result<(), Failure> {
-    let inputs = [Some(&args.data), args.images.as_ref(), args.splitting.splits.as_ref(), args.reading.labels.as_ref()];
-    let inputs: Vec<_> = inputs.into_iter().chain(args.params.iter().map(Some)).collect();
+    let inputs = [Some(&args.data), args.images.as_ref(), args.splitting.splits.as_ref(), args.splitting.test.as_ref()];
+    let more = args.params.iter().map(Some).chain([args.reading.labels.as_ref()]);
+    let inputs: Vec<_> = inputs.into_iter().chain(more).collect();
     let outputs = [
         (args.save_splits.as_ref(), Kind::Splits),
         (args.records.as_ref(), Kind::Records),
@@ -207,9 +295,10 @@ pub fn run_plan(
     plan: &Plan<'_>,
     kept: &Kept<Record>,
     look_inside: bool,
+    origin: Origin,
     console: &Console,
 ) -> Result<Vec<Record>, Failure> {
-    let mut watch = CompareWatch::new(console, look_inside);
+    let mut watch = CompareWatch::new(console, look_inside, origin);
     let records = plan.run(&kept.known, kept.file.as_ref(), &mut watch);
     watch.finish();
     drop(watch);
@@ -241,6 +330,12 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
         };
         text += &format!("\n* best; {name} against it (p-values after Holm's correction for all pairs):\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
+    }
+    if let Some(sentence) = tables::ranked_by(comparison) {
+        text += &format!("\n{sentence}\n");
+    }
+    if let Some(curve) = tables::learning_curve(comparison, console.width(), console.color) {
+        text += &format!("\n{curve}\n");
     }
     if let Some(sentence) = tables::no_better_than_guessing(comparison) {
         text += &format!("\n{sentence}\n");

@@ -1,6 +1,6 @@
 //! `atomlearn demo`: every method on real digits that are part of the program.
 
-use super::compare::{first, print_table, run_plan};
+use super::compare::{first, origin, print_table, run_plan};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
@@ -11,6 +11,7 @@ use atomlearn::prep::PrepSpec;
 use atomlearn::registry;
 use atomlearn_lab::compare::{Entry, Plan};
 use atomlearn_lab::data::{LabData, digest_raw};
+use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::results::Comparison;
 use atomlearn_lab::tables::percent;
 use atomlearn_lab::{report, splits, tune};
@@ -50,7 +51,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         data.info.samples,
         registry::METHODS.len()
     ));
-    let records = run_plan(&plan, &Kept::default(), true, console)?;
+    let records = run_plan(&plan, &Kept::default(), true, origin(None), console)?;
     write_atomically(&args.report, report::page(&records)?.as_bytes())?;
     let comparison = first(&records)?;
     if console.json {
@@ -73,12 +74,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 fn entries() -> Result<Vec<Entry>, Failure> {
     let (twice, preset) = SHOWN_TWICE;
     let mut entries = Own { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None, None)?;
-    entries.sort_by_key(|entry| entry.method.key != "auto");
-    let Some(place) = entries.iter().position(|entry| entry.method.key == twice) else { return Ok(entries) };
-    let method = entries[place].method;
+    entries.sort_by_key(|entry| entry.key() != "auto");
+    let Some(place) = entries.iter().position(|entry| entry.key() == twice) else { return Ok(entries) };
+    let method = registry::method(twice)?;
     let params = method.complete(&[("preset".to_string(), json!(preset))].into_iter().collect())?;
     let (_, _, grid) = Own { set: &[], grid: &GRID.map(String::from) }.of_one(method, None)?;
-    let spec = tune::Spec { grid, folds: FOLDS, seed: 0, one_se: false };
+    let spec = tune::Spec { grid, folds: FOLDS, seed: 0, one_se: false, metric: Metric::default() };
     let tuned = Entry { variant: Some("tuned".into()), tune: Some(spec), ..Entry::new(method, params.clone()) };
     entries[place] = Entry { variant: Some(preset.into()), ..Entry::new(method, params) };
     entries.insert(place + 1, tuned);

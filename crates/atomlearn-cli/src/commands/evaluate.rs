@@ -69,8 +69,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         result["on_training_data"] = json!(seen);
         result["ci95"] = json!([low, high]);
         result["auc"] = json!(auc);
-        result["log_loss"] = json!(probability.map(|measures| measures.log_loss));
-        result["ece"] = json!(probability.map(|measures| measures.ece));
+        result["log_loss"] = json!(probability.as_ref().map(|measures| measures.log_loss));
+        result["ece"] = json!(probability.as_ref().map(|measures| measures.ece));
         return console.print_json(&result);
     }
     let mut text = String::new();

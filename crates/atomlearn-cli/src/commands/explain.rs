@@ -13,7 +13,7 @@ use atomlearn::linalg::select_columns;
 use atomlearn_lab::data::Naming;
 use atomlearn_lab::explain::{Explanation, explain};
 use atomlearn_lab::findings::reading_text;
-use atomlearn_lab::tables::plain_table;
+use atomlearn_lab::text_table::plain_table;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

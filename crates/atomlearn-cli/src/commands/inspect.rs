@@ -11,7 +11,7 @@ use atomlearn::io::{Note, RawData, TableSchema, Variable};
 use atomlearn::methods::auto::AutoModel;
 use atomlearn::{Error, Model, dataset::sorted_classes};
 use atomlearn_lab::findings;
-use atomlearn_lab::tables::plain_table;
+use atomlearn_lab::text_table::plain_table;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};

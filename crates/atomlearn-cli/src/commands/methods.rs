@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::registry::{self, METHODS, Method};
-use atomlearn_lab::tables::plain_table;
+use atomlearn_lab::text_table::plain_table;
 use serde_json::{Value, json};
 
 /// List the methods, or the parameters of one

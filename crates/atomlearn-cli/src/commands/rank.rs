@@ -1,16 +1,18 @@
 //! `atomlearn rank`: methods across several data sets.
 
 use super::compare::Format;
+use crate::args::MetricArg;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
 use atomlearn::file::write_atomically;
+use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::ranks::{ALPHA, Ranking};
 use atomlearn_lab::record;
 use atomlearn_lab::report::{self, RankSummary};
 use atomlearn_lab::results::ranking;
 use atomlearn_lab::tables::{p_value, percent};
-use atomlearn_lab::text_table::Cells;
+use atomlearn_lab::text_table::TextTable;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -36,6 +38,9 @@ pub struct Args {
     /// Also draw the critical-difference diagram
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// What methods are ranked by on every data set
+    #[arg(long, value_name = "NAME", default_value = "accuracy")]
+    metric: MetricArg,
     #[command(flatten)]
     writing: OutputArgs,
 }
@@ -48,6 +53,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     for path in &args.records {
         records.extend(record::read(path)?);
     }
+    let metric: Metric = args.metric.into();
+    records.iter_mut().for_each(|record| record.protocol.metric = metric);
     let ranking = ranking(&records).map_err(Failure::bad_file)?;
     if let Some(path) = &args.svg {
         write_atomically(path, report::rank_diagram(&RankSummary::from(&ranking))?.as_bytes())?;
@@ -68,7 +75,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 }
 
 /// One row per method: accuracy on every data set and average rank.
-fn cells(ranking: &Ranking) -> Cells {
+fn cells(ranking: &Ranking) -> TextTable {
     let mut head = vec!["method".to_string()];
     head.extend(ranking.data_sets.iter().cloned());
     head.push("average rank".into());
@@ -83,7 +90,7 @@ fn cells(ranking: &Ranking) -> Cells {
     for (i, row) in ranking.accuracy.iter().enumerate() {
         bold.extend((0..row.len()).filter(|&d| row[d] == best(d)).map(|d| (i, d + 1)));
     }
-    Cells { head, rows: (0..ranking.methods.len()).map(row).collect(), bold }
+    TextTable { head, rows: (0..ranking.methods.len()).map(row).collect(), bold }
 }
 
 fn tests(ranking: &Ranking) -> String {

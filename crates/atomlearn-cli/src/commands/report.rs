@@ -1,10 +1,12 @@
 //! `atomlearn report`: the HTML page again from saved records, or the card of a model.
 
 use super::compare::PairedTestArg;
+use crate::args::MetricArg;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs, write_output};
 use atomlearn::Model;
+use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::{card, record, report};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,9 @@ pub struct Args {
     /// The test by which methods are compared; one split is always tested by McNemar's
     #[arg(long, value_name = "TEST", default_value = "crossed")]
     paired_test: PairedTestArg,
+    /// What methods are ranked and tested by
+    #[arg(long, value_name = "NAME", default_value = "accuracy")]
+    metric: MetricArg,
     #[command(flatten)]
     writing: OutputArgs,
 }
@@ -39,7 +44,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let kind = if args.card.is_some() { Kind::Card } else { Kind::Report };
     args.writing.check(&[args.records.as_ref(), args.card.as_ref()], &[(output, kind)])?;
     let (page, what) = match (&args.records, &args.card) {
-        (Some(path), _) => records_page(path, args.paired_test)?,
+        (Some(path), _) => records_page(path, args.paired_test, args.metric)?,
         (None, Some(path)) => (model_card(path)?, "card".to_string()),
         (None, None) => return Err(Failure::usage("name a file of records, or a model with --card")),
     };
@@ -50,12 +55,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     Ok(())
 }
 
-fn records_page(path: &Path, paired_test: PairedTestArg) -> Result<(String, String), Failure> {
+fn records_page(path: &Path, paired_test: PairedTestArg, metric: MetricArg) -> Result<(String, String), Failure> {
     let mut records = record::read(path)?;
     if records.is_empty() {
         return Err(Failure::bad_file(format!("{}: holds no records", path.display())));
     }
     paired_test.apply(&mut records);
+    let metric: Metric = metric.into();
+    records.iter_mut().for_each(|record| record.protocol.metric = metric);
     Ok((report::page(&records)?, format!("{} records; page", records.len())))
 }
 

@@ -1,6 +1,6 @@
 //! `atomlearn reproduce`: the paper's tables, published numbers beside ours.
 
-use super::compare::{Format, warn};
+use super::compare::{Format, origin, warn};
 use crate::args::{DataArgs, at_least_one};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -83,18 +83,22 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
     args.writing.check(&[Some(path), args.reading.labels.as_ref()], &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_to_split(path, console)?;
-    let mut watch = CompareWatch::new(console, false);
+    let data = args.reading.read_to_split(path, None, console)?;
+    let mut watch = CompareWatch::new(console, false, origin(Some((path, &args.reading))));
     let records = reproduce::run(&recipe, &data, &kept.known, kept.file.as_ref(), &mut watch);
     watch.finish();
     drop(watch);
     let records = records?;
     warn(&records, console);
+    let table = reproduce::table(&recipe, &data, &records);
     if let Some(path) = &args.report {
-        write_atomically(path, report::page(&records)?.as_bytes())?;
+        write_atomically(
+            path,
+            report::page_of(report::Content { records: &records, reproduction: Some(&table), ..Default::default() })?
+                .as_bytes(),
+        )?;
         console.note(&format!("page written to {}", path.display()));
     }
-    let table = reproduce::table(&recipe, &data, &records);
     if console.json {
         return console.print_json(&table);
     }

@@ -1,6 +1,6 @@
 //! `atomlearn sweep`: accuracy against one parameter.
 
-use super::compare::run_plan;
+use super::compare::{origin, run_plan};
 use crate::args::{DataArgs, SplitArgs};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -70,14 +70,16 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let (prep, base) = settings::settle(method, args.prep.as_deref(), &args.set, file)?;
     let values = values(args, method)?;
     let entries = entries(method, &base, &args.param, &values)?;
-    let inputs = [Some(&args.data), args.params.as_ref(), args.splitting.splits.as_ref(), args.reading.labels.as_ref()];
+    let splitting = [args.splitting.splits.as_ref(), args.splitting.test.as_ref()];
+    let inputs = [Some(&args.data), args.params.as_ref(), args.reading.labels.as_ref()];
+    let inputs: Vec<_> = inputs.into_iter().chain(splitting).collect();
     let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
     args.writing.check(&inputs, &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.reading.read_to_split(&args.data, console)?;
-    let splits = args.splitting.choose(&data)?;
+    let data = args.splitting.read(&args.data, &args.reading, console)?;
+    let splits = args.splitting.choose(&data, console)?;
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
-    let records = run_plan(&plan, &kept, false, console)?;
+    let records = run_plan(&plan, &kept, false, origin(Some((&args.data, &args.reading))), console)?;
     if let Some(path) = &args.report {
         write_atomically(path, report::page(&records)?.as_bytes())?;
         console.note(&format!("page written to {}", path.display()));

@@ -1,6 +1,6 @@
 //! `atomlearn tune`: the best parameters by cross-validation within the training part.
 
-use crate::args::{DataArgs, at_least_one};
+use crate::args::{DataArgs, MetricArg, at_least_one, read_splits, warn_of_other_splits};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
@@ -51,7 +51,7 @@ pub struct Args {
     /// Seed of the drawn split and of the folds
     #[arg(long, value_name = "S", default_value = "0")]
     seed: u64,
-    /// Use the training part of a split of this file
+    /// Use the training part of a split of this file, as for `compare`
     #[arg(long, value_name = "FILE")]
     splits: Option<PathBuf>,
     /// Which split, counted from 0
@@ -63,6 +63,13 @@ pub struct Args {
     /// Take the simplest point within one standard error of the best
     #[arg(long)]
     one_se: bool,
+    /// What parameters are chosen by
+    #[arg(long, value_name = "NAME", default_value = "accuracy")]
+    metric: MetricArg,
+    /// The column of a table, or variable of a .mat or .npz file, that says which samples belong together (all of one person,
+    /// say): it is no feature, and no group is in two folds
+    #[arg(long, value_name = "COLUMN")]
+    groups: Option<String>,
     /// Write the chosen parameters to this TOML file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -89,12 +96,13 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if grid.is_empty() {
         return Err(Failure::usage(format!("{} has nothing to tune; name values with --grid", method.key)));
     }
-    let spec = tune::Spec { grid, folds: args.folds, seed: args.seed, one_se: args.one_se };
+    let spec = tune::Spec { grid, folds: args.folds, seed: args.seed, one_se: args.one_se, metric: args.metric.into() };
     let outputs = [(args.output.as_ref(), Kind::Params), (args.records.as_ref(), Kind::TuneRecords)];
     args.writing.check(&[Some(&args.data), args.splits.as_ref(), args.reading.labels.as_ref()], &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, tune::checked_key, console)?;
-    let data = args.reading.read_to_split(&args.data, console)?;
-    let places = training_part(args, &data)?;
+    let data = args.reading.read_to_split(&args.data, args.groups.as_deref(), console)?;
+    let places = training_part(args, &data, console)?;
+    args.metric.note_on_balance(&data, &places, console);
     let folds = Folds::new(&data, &places, spec.folds, spec.seed)?;
     let tuning = Tuning { folds: &folds, prep: &preps[0], method, base: &base, spec: &spec };
     let bar = TuneBar::new(console, method.key);
@@ -113,9 +121,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 }
 
 /// The samples that may be seen.
-fn training_part(args: &Args, data: &LabData) -> Result<Vec<usize>, Failure> {
+fn training_part(args: &Args, data: &LabData, console: &Console) -> Result<Vec<usize>, Failure> {
+    if args.splits.is_some() || args.train_per_class.is_some() {
+        warn_of_other_splits(data, console);
+    }
     let splits = match (&args.splits, args.train_per_class) {
-        (Some(path), _) => splits::read(path, data)?,
+        (Some(path), _) => read_splits(path, data, console)?,
         (None, Some(n)) => splits::stratified(data, n, args.split + 1, args.seed)?,
         (None, None) if data.is_train.is_some() => splits::given(data)?,
         (None, None) => return Ok((0..data.targets.len()).collect()),

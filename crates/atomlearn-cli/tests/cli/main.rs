@@ -7,6 +7,7 @@ mod comparing;
 #[cfg(unix)]
 mod ctrl_c;
 mod experiments;
+mod external;
 #[cfg(unix)]
 mod failing_disk;
 mod good_use;
@@ -16,6 +17,7 @@ mod out_of_core;
 mod outputs;
 #[cfg(unix)]
 mod processes;
+mod protocols;
 mod serving;
 mod tables;
 

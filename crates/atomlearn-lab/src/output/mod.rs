@@ -11,3 +11,4 @@ mod sweep_table;
 pub mod tables;
 pub mod text_table;
 pub mod tune_table;
+pub mod verdict;

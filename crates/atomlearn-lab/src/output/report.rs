@@ -6,6 +6,7 @@ mod atom_graph;
 mod auto;
 mod axes;
 mod convergence;
+mod curves;
 mod gallery;
 mod heat_map;
 mod panel;
@@ -20,14 +21,17 @@ pub use ranks::RankSummary;
 pub use sensitivity::{RuleCurve, Sensitivity};
 
 use crate::output::findings::Findings;
+use crate::output::text_table::TextTable;
 use crate::records::record::Record;
-use crate::records::results::{Comparison, MethodResult, groups};
+use crate::records::results::{groups, learning_curve};
+use crate::run::reproduce::Reproduction;
 use atomlearn::{Error, Result};
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context};
 use ranks::rank_plot;
 use section::{Section, section};
 use sensitivity::{SensitivityPlot, sensitivity};
+use serde::Serialize;
 
 const TEMPLATES: [(&str, &str); 12] = [
     ("head.html", include_str!("../../templates/head.html")),
@@ -55,6 +59,8 @@ pub struct Content<'a> {
     pub ranks: Option<&'a RankSummary>,
     /// Pictures of the samples of the first section, where they are images.
     pub photos: Option<&'a Photos>,
+    /// Published numbers beside ours.
+    pub reproduction: Option<&'a Reproduction>,
 }
 
 /// The page for these records: comparisons, sweeps and, where they cover several data sets, ranks.
@@ -66,23 +72,53 @@ pub fn page(records: &[Record]) -> Result<String> {
 pub fn page_with(records: &[Record], photos: Option<&Photos>) -> Result<String> {
     let sweeps: Vec<Sensitivity> = crate::run::sweep::sweeps(records).iter().map(Sensitivity::from).collect();
     let ranks = crate::records::results::ranking(records).ok().map(|ranking| RankSummary::from(&ranking));
-    page_of(Content { records, sweeps: &sweeps, ranks: ranks.as_ref(), photos })
+    page_of(Content { records, sweeps: &sweeps, ranks: ranks.as_ref(), photos, reproduction: None })
 }
 
 /// The page for this content.
 pub fn page_of(content: Content<'_>) -> Result<String> {
     let groups = groups(content.records);
-    let sections: Vec<Section> =
-        groups.iter().enumerate().map(|(id, group)| section(id, group, content.photos.filter(|_| id == 0))).collect();
+    let of_group = |(id, group): (usize, &Vec<&Record>)| {
+        let curve = learning_curve(content.records, group);
+        section(id, group, curve, content.photos.filter(|_| id == 0))
+    };
+    let sections: Vec<Section> = groups.iter().enumerate().map(of_group).collect();
+    let commands = || content.records.iter().filter_map(|record| record.provenance.origin.command.as_ref());
+    let command = commands().next().filter(|first| commands().all(|other| other == *first));
     let sweep = |(i, sweep): (usize, &Sensitivity)| sensitivity(format!("sweep{i}"), sweep);
     let sweeps: Vec<SensitivityPlot> = content.sweeps.iter().enumerate().filter_map(sweep).collect();
     let content = context! {
         sections => Value::from(Serde(&sections)),
         sweeps => Value::from(Serde(&sweeps)),
         ranks => content.ranks.and_then(rank_plot).map(|plot| Value::from(Serde(plot))),
+        reproduction => content.reproduction.map(|ours| Value::from(Serde(published(ours)))),
         version => env!("CARGO_PKG_VERSION"),
+        command,
     };
     render("page.html", content)
+}
+
+/// Published numbers beside ours, ready for the template.
+#[derive(Serialize)]
+struct Published {
+    caption: String,
+    head: Vec<String>,
+    rows: Vec<Vec<PublishedCell>>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct PublishedCell {
+    text: String,
+    bold: bool,
+}
+
+fn published(ours: &Reproduction) -> Published {
+    let TextTable { head, rows, bold } = ours.cells();
+    let cell = |i: usize, (j, text): (usize, String)| PublishedCell { bold: bold.contains(&(i, j)), text };
+    let row = |(i, row): (usize, Vec<String>)| row.into_iter().enumerate().map(|one| cell(i, one)).collect();
+    let rows = rows.into_iter().enumerate().map(row).collect();
+    Published { caption: ours.caption(), head, rows, notes: ours.notes.clone() }
 }
 
 /// The page of what `auto` found.
@@ -106,12 +142,6 @@ fn render(template: &str, content: Value) -> Result<String> {
         environment.add_template(name, text).map_err(wrong)?;
     }
     environment.get_template(template).and_then(|template| template.render(content)).map_err(wrong)
-}
-
-/// The method's key, with the rule where the method has several.
-fn name(result: &MethodResult, comparison: &Comparison) -> String {
-    let several = comparison.results.iter().filter(|other| other.name() == result.name()).count() > 1;
-    if several { format!("{} · {}", result.name(), result.rule) } else { result.name() }
 }
 
 /// A share in per cent with two significant digits or so.

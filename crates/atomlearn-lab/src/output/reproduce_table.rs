@@ -1,17 +1,17 @@
 //! A reproduced table for people.
 
 use crate::output::tables::{percent, seconds};
-use crate::output::text_table::Cells;
+use crate::output::text_table::TextTable;
 use crate::run::reproduce::{Reproduction, RowResult};
 use crate::stats::statistics::mean;
 
 impl Reproduction {
     /// Published and ours: with one training size, accuracies and times; with several, one column per size.
-    pub fn cells(&self) -> Cells {
+    pub fn cells(&self) -> TextTable {
         if self.protocol.train_per_class.len() == 1 { self.one_size() } else { self.by_size() }
     }
 
-    fn one_size(&self) -> Cells {
+    fn one_size(&self) -> TextTable {
         let other = self.columns.1.as_ref();
         let mut head = vec!["method".to_string(), format!("{} %", self.columns.0)];
         head.extend(other.map(|name| format!("{name} %")));
@@ -34,14 +34,14 @@ impl Reproduction {
         };
         let best = self.results.iter().map(|result| result.mean).fold(0.0, f64::max);
         let is_best = |(i, result): (usize, &RowResult)| (result.mean == best).then_some((i, ours));
-        Cells {
+        TextTable {
             head,
             rows: self.results.iter().map(row).collect(),
             bold: self.results.iter().enumerate().filter_map(is_best).collect(),
         }
     }
 
-    fn by_size(&self) -> Cells {
+    fn by_size(&self) -> TextTable {
         let sizes = &self.protocol.train_per_class;
         let of_size = |size: usize| self.results.iter().filter(move |result| result.train_per_class == size);
         let mut names: Vec<&str> = Vec::new();
@@ -54,7 +54,7 @@ impl Reproduction {
             .chain(sizes.iter().map(|size| format!("{size} per class")))
             .chain(["train s".to_string(), "test s".to_string()])
             .collect();
-        let mut cells = Cells { head, ..Cells::default() };
+        let mut cells = TextTable { head, ..TextTable::default() };
         for (i, name) in names.iter().enumerate() {
             let mut row = vec![name.to_string()];
             let mut last = None;

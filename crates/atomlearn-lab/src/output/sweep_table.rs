@@ -1,6 +1,7 @@
 //! A sweep as a table for the terminal.
 
-use crate::output::tables::{percent, plain_table};
+use crate::output::tables::percent;
+use crate::output::text_table::plain_table;
 use crate::output::tune_table::{value_text, values_text};
 use crate::run::sweep::Sweep;
 use comfy_table::CellAlignment;

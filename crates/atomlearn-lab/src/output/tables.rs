@@ -1,12 +1,13 @@
 //! A comparison as a table: for the terminal, in Markdown, CSV and LaTeX.
 
 use crate::output::citations;
+pub use crate::output::text_table::plain_table;
 use crate::output::text_table::tex;
 use crate::records::record::Protocol;
 use crate::records::results::{Comparison, Majority, MethodResult};
 use crate::stats::statistics::mean;
 use atomlearn::registry;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment};
 use std::fmt::Write;
 
 /// One line of the table, as text.
@@ -44,9 +45,9 @@ pub fn seconds(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// The results with the highest mean.
+/// The results that rank highest.
 pub fn is_best(result: &MethodResult, all: &[MethodResult]) -> bool {
-    all.iter().all(|other| result.mean >= other.mean)
+    all.iter().all(|other| result.score >= other.score)
 }
 
 fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<Line> {
@@ -107,20 +108,6 @@ pub fn terminal(comparison: &Comparison, width: u16, color: bool) -> String {
 fn styled(text: &str, bold: bool) -> Cell {
     let cell = Cell::new(text);
     if bold { cell.add_attribute(Attribute::Bold) } else { cell }
-}
-
-/// An empty table in the toolkit's style, for front ends that print other things.
-pub fn plain_table(width: u16, color: bool) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(width);
-    if color {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
-    table
 }
 
 /// What a reader must know to read the table, in one or two lines.
@@ -246,6 +233,43 @@ fn cited(comparison: &Comparison) -> String {
         entries.extend(entry.filter(|entry| !entries.contains(entry)));
     }
     entries.concat().lines().map(|line| format!("% {line}\n")).collect()
+}
+
+/// Another measure than accuracy by which results are ranked, with its values, in a sentence; none for accuracy.
+pub fn ranked_by(comparison: &Comparison) -> Option<String> {
+    let metric = comparison.protocol.metric;
+    let mut results: Vec<&MethodResult> = comparison.results.iter().collect();
+    results.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let values: Vec<String> =
+        results.iter().map(|result| format!("{} ({}) {}", result.name(), result.rule, percent(result.score))).collect();
+    (!metric.is_default()).then(|| format!("Ranked and tested by {} (%): {}.", metric.words(), values.join(", ")))
+}
+
+/// Accuracy against the number of training samples, one row per method; none without a learning curve.
+pub fn learning_curve(comparison: &Comparison, width: u16, color: bool) -> Option<String> {
+    let points = &comparison.learning_curve;
+    let mut sizes: Vec<f64> = points.iter().map(|point| point.n_train).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let mut methods: Vec<&str> = Vec::new();
+    for point in points {
+        if !methods.contains(&point.method.as_str()) {
+            methods.push(&point.method);
+        }
+    }
+    let mut table = plain_table(width, color);
+    table.set_header(
+        std::iter::once("accuracy % with".to_string()).chain(sizes.iter().map(|n| format!("{n:.0} samples"))),
+    );
+    for method in &methods {
+        let cell = |size: &f64| {
+            let found = points.iter().find(|point| point.method == *method && point.n_train == *size);
+            found.map_or(String::new(), |point| percent(point.mean))
+        };
+        table.add_row(std::iter::once(method.to_string()).chain(sizes.iter().map(cell)));
+    }
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    (!methods.is_empty()).then(|| table.to_string())
 }
 
 /// The tests against the best result, one line each; empty if there are none.

@@ -1,12 +1,11 @@
 //! A table of texts in every format: terminal, Markdown, CSV, LaTeX.
 
-use crate::output::tables::plain_table;
-use comfy_table::{Attribute, Cell, CellAlignment};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use std::fmt::Write;
 
 /// A table of texts; the first column holds names, all others numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cells {
+pub struct TextTable {
     /// Names of the columns.
     pub head: Vec<String>,
     /// Rows, each as long as the head.
@@ -15,7 +14,7 @@ pub struct Cells {
     pub bold: Vec<(usize, usize)>,
 }
 
-impl Cells {
+impl TextTable {
     /// For a terminal of this width; a star marks what stands out where there is no bold.
     pub fn terminal(&self, width: u16, color: bool) -> String {
         let mut table = plain_table(width, color);
@@ -76,6 +75,20 @@ impl Cells {
     }
 }
 
+/// An empty table in the toolkit's style, for front ends that print other things.
+pub fn plain_table(width: u16, color: bool) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width);
+    if color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table
+}
+
 /// Text that LaTeX prints as it is.
 pub fn tex(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -99,7 +112,7 @@ mod tests {
     #[test]
     fn every_format_by_hand() {
         let texts = |row: &[&str]| row.iter().map(|text| text.to_string()).collect::<Vec<_>>();
-        let cells = Cells {
+        let cells = TextTable {
             head: texts(&["method", "ours %"]),
             rows: vec![texts(&["a_b", "1 ± 2"]), texts(&["c|d, e", "3"])],
             bold: vec![(1, 1)],

@@ -1,6 +1,7 @@
 //! A tuning for people: the best points, what each value is good for, and the choice.
 
-use crate::output::tables::{percent, plain_table, seconds};
+use crate::output::tables::{percent, seconds};
+use crate::output::text_table::plain_table;
 use crate::run::tune::Tuned;
 use atomlearn::registry::Values;
 use comfy_table::CellAlignment;
@@ -46,7 +47,7 @@ pub fn terminal(tuned: &Tuned, width: u16, color: bool) -> String {
     let names = tuned.grid.iter().map(|axis| axis.name.clone());
     table.set_header(["accuracy %".to_string(), "std. error".into()].into_iter().chain(names));
     for point in tuned.top(LISTED) {
-        let numbers = [percent(point.mean), point.std_error.map_or("-".into(), percent)];
+        let numbers = [percent(point.score), point.std_error.map_or("-".into(), percent)];
         let values = tuned.grid.iter().map(|axis| value_text(&point.params[&axis.name]));
         table.add_row(numbers.into_iter().chain(values));
     }

@@ -1,13 +1,18 @@
 //! Seeded, stratified folds: for cross-validation within a training part, and of all data.
 
 use crate::protocol::data::LabData;
+use crate::protocol::groups;
 use crate::protocol::splits::{Split, Splits};
 use atomlearn::Result;
 
 /// Cuts the samples at `places` into folds of like size; in fold f, part f validates and all others train.
 ///
-/// See [`atomlearn::folds::stratified`]; classes come in class order.
+/// See [`atomlearn::folds::stratified`]; classes come in class order. Where the data have groups, every group is in one fold: see
+/// [`groups::folds`].
 pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> Result<Vec<Split>> {
+    if let Some(groups) = &data.groups {
+        return groups::folds(data, groups, places, folds, seed);
+    }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     places.iter().for_each(|&i| by_class[data.targets[i]].push(i));
     let split = |test: Vec<usize>| {
@@ -29,7 +34,7 @@ pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64)
     let places: Vec<usize> = (0..data.targets.len()).collect();
     let cut = |repeat: u64| stratified(data, &places, folds, seed.wrapping_add(STRIDE.wrapping_mul(repeat)));
     let splits = (1..=repeats as u64).map(cut).collect::<Result<Vec<_>>>()?.concat();
-    Ok(Splits { splits, train_per_class: None, seed: Some(seed), folds: Some(folds) })
+    Ok(Splits { splits, train_per_class: None, seed: Some(seed), folds: Some(folds), curve: None })
 }
 
 #[cfg(test)]

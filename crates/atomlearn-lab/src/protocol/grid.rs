@@ -1,5 +1,6 @@
 //! The values that tuning tries: one axis per parameter, ordered so that what can be shared stands together.
 
+use crate::stats::metrics::Metric;
 pub use atomlearn::grid::{Axis, ITERATIONS, combination, places, size};
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
@@ -113,6 +114,8 @@ pub struct Spec {
     pub seed: u64,
     /// Choose the simplest point within one standard error of the best, instead of the best.
     pub one_se: bool,
+    /// What is chosen by.
+    pub metric: Metric,
 }
 
 /// Refuses values outside the parameter's domain, and repeated ones.

@@ -3,6 +3,8 @@
 pub mod data;
 pub mod folds;
 pub mod grid;
+pub mod groups;
+mod index_vectors;
 pub mod params_file;
 pub mod recipe;
 pub mod scaling;

@@ -1,15 +1,20 @@
 //! Which samples train and which test: seeded stratified splits, given splits, split files.
 
 use crate::protocol::data::{LabData, digest_text};
+use crate::protocol::{groups, index_vectors};
 use atomlearn::file::write_atomically;
 use atomlearn::folds::below;
-use atomlearn::{Error, Result};
+use atomlearn::{Error, Result, io};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 const SCHEMA: &str = "atomlearn.splits/1";
+/// Streams of the generator for learning curves count down from here, where nothing else is drawn.
+const CURVE_STREAMS: u64 = u64::MAX / 2;
+/// Shares of the training part whose accuracies make a learning curve, besides all of it.
+pub const CURVE_SHARES: [f64; 3] = [0.125, 0.25, 0.5];
 
 /// Places of training and test samples, 0-based in file order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +33,7 @@ impl Split {
 }
 
 /// The splits of an experiment and how they were made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Splits {
     /// One per repeat.
     pub splits: Vec<Split>,
@@ -38,12 +43,38 @@ pub struct Splits {
     pub seed: Option<u64>,
     /// Folds of a cross-validation, where they are that: as many splits in a row belong to one cut of the data.
     pub folds: Option<usize>,
+    /// Share of every training part that is kept, in a learning curve.
+    pub curve: Option<f64>,
 }
 
 impl Splits {
     /// How often splits were drawn, or all data cut into folds.
     pub fn repeats(&self) -> usize {
         self.splits.len() / self.folds.unwrap_or(1).max(1)
+    }
+
+    /// The same splits with this share of the training samples of every class, at least one of each; those of a smaller share are
+    /// among those of a larger. Test parts stay as they are.
+    pub fn with_share(&self, data: &LabData, share: f64) -> Self {
+        let thinned = |(s, split): (usize, &Split)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed.unwrap_or(0));
+            rng.set_stream(CURVE_STREAMS - s as u64);
+            let mut by_class = vec![Vec::new(); data.classes.len()];
+            split.train.iter().for_each(|&i| by_class[data.targets[i]].push(i));
+            let mut train = Vec::new();
+            for mut places in by_class.into_iter().filter(|places| !places.is_empty()) {
+                let kept = ((share * places.len() as f64).round() as usize).clamp(1, places.len());
+                // All are shuffled, whatever the share: what is kept of one is kept of every larger.
+                for k in 0..places.len() - 1 {
+                    let other = k + below(&mut rng, places.len() - k);
+                    places.swap(k, other);
+                }
+                train.extend(&places[..kept]);
+            }
+            train.sort_unstable();
+            Split { train, test: split.test.clone() }
+        };
+        Splits { splits: self.splits.iter().enumerate().map(thinned).collect(), curve: Some(share), ..self.clone() }
     }
 }
 
@@ -69,6 +100,11 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
     if repeats == 0 {
         return Err(Error::param("repeats", 0, "must be at least 1"));
     }
+    if let Some(groups) = &data.groups {
+        let draw = |repeat: u64| groups::draw(data, groups, train_per_class, seed, repeat);
+        let splits = (0..repeats as u64).map(draw).collect::<Result<Vec<_>>>()?;
+        return Ok(Splits { seed: Some(seed), ..checked(splits, None, data, "groups")? });
+    }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     data.targets.iter().enumerate().for_each(|(i, &c)| by_class[c].push(i));
     let smallest = by_class.iter().enumerate().min_by_key(|(_, places)| places.len());
@@ -83,7 +119,7 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
         )));
     }
     let splits = (0..repeats as u64).map(|repeat| draw(&by_class, train_per_class, seed, repeat)).collect();
-    Ok(Splits { splits, train_per_class: Some(train_per_class), seed: Some(seed), folds: None })
+    Ok(Splits { splits, train_per_class: Some(train_per_class), seed: Some(seed), folds: None, curve: None })
 }
 
 fn draw(by_class: &[Vec<usize>], train_per_class: usize, seed: u64, repeat: u64) -> Split {
@@ -114,12 +150,22 @@ pub fn given(data: &LabData) -> Result<Splits> {
     checked(vec![Split { train, test }], None, data, "is_train")
 }
 
-/// Reads a split file and checks it against the data.
-pub fn read(path: &Path, data: &LabData) -> Result<Splits> {
+/// Reads a split file and checks it against the data: JSON as [`write`] makes it, or index vectors in a `.mat`, `.npy` or `.npz`
+/// file, where `note` is told how they were understood.
+pub fn read(path: &Path, data: &LabData, note: &mut dyn FnMut(&str)) -> Result<Splits> {
+    if is_of_arrays(path) {
+        let splits = index_vectors::splits(path, &io::read_matrices(path)?, data.targets.len(), note)?;
+        return checked(splits, None, data, &path.display().to_string());
+    }
     parse(path, &std::fs::read(path).map_err(Error::io(path))?, data)
 }
 
-/// As [`read`], for the content of a split file; `path` is what messages call it.
+fn is_of_arrays(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    extension.is_some_and(|extension| ["mat", "npy", "npz", "h5", "hdf5"].contains(&extension.as_str()))
+}
+
+/// As [`read`], for the content of a JSON split file; `path` is what messages call it.
 pub fn parse(path: &Path, bytes: &[u8], data: &LabData) -> Result<Splits> {
     let file: SplitFile =
         serde_json::from_slice(bytes).map_err(|e| Error::format(path, format!("not a split file: {e}")))?;
@@ -138,6 +184,15 @@ pub fn parse(path: &Path, bytes: &[u8], data: &LabData) -> Result<Splits> {
         ));
     }
     checked(file.splits, file.folds, data, &path.display().to_string())
+}
+
+/// Splits that were made elsewhere, checked against the data; `origin` is what messages call them.
+pub fn of_lists(mut splits: Vec<Split>, data: &LabData, origin: &str) -> Result<Splits> {
+    splits.iter_mut().for_each(|split| {
+        split.train.sort_unstable();
+        split.test.sort_unstable();
+    });
+    checked(splits, None, data, origin)
 }
 
 /// Writes a split file, atomically.
@@ -168,7 +223,12 @@ fn checked(splits: Vec<Split>, folds: Option<usize>, data: &LabData, origin: &st
         for (part, places) in [("training", &split.train), ("test", &split.test)] {
             for &i in places {
                 match seen.get(i) {
-                    None => return bad(format!("sample {i} does not exist, as there are {n} (counted from 0)")),
+                    None => {
+                        let all = || split.train.iter().chain(&split.test);
+                        let from_one = all().all(|&i| (1..=n).contains(&i));
+                        let hint = if from_one { "; they seem to count from 1: take 1 from each" } else { "" };
+                        return bad(format!("sample {i} does not exist, as there are {n} (counted from 0){hint}"));
+                    }
                     Some(&"") => seen[i] = part,
                     Some(&other) if other == part => return bad(format!("sample {i} is twice in the {part} part")),
                     Some(_) => return bad(format!("sample {i} is in the training and in the test part")),
@@ -182,13 +242,15 @@ fn checked(splits: Vec<Split>, folds: Option<usize>, data: &LabData, origin: &st
         }
         sizes.extend(counts);
     }
+    groups::check(data, &splits, origin)?;
     if let Some(folds) = folds.filter(|&folds| !are_folds(&splits, folds)) {
         return Err(Error::Data(format!(
             "{origin}: says that its splits are folds of {folds}, but {folds} in a row have test samples in common or some are left over"
         )));
     }
     let same = sizes.iter().all(|&size| size == sizes[0]);
-    Ok(Splits { splits, train_per_class: same.then_some(sizes[0]).filter(|_| folds.is_none()), seed: None, folds })
+    let train_per_class = same.then_some(sizes[0]).filter(|_| folds.is_none());
+    Ok(Splits { splits, train_per_class, seed: None, folds, curve: None })
 }
 
 /// True if every `folds` splits in a row test no sample twice.
@@ -210,6 +272,25 @@ mod tests {
 
     fn data(labels: &[&str]) -> LabData {
         test_data(&labels.iter().map(|s| s.to_string()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_parts_of_a_learning_curve_grow_and_test_the_same_samples() {
+        let labels: Vec<String> = (0..40).map(|i| format!("class {}", i % 3)).collect();
+        let data = test_data(&labels);
+        let whole = stratified(&data, 8, 2, 3).unwrap();
+        let mut smaller: Option<Splits> = None;
+        for share in CURVE_SHARES {
+            let part = whole.with_share(&data, share);
+            for (s, split) in part.splits.iter().enumerate() {
+                assert_eq!((split.train.len(), &split.test), (3 * (8.0 * share) as usize, &whole.splits[s].test));
+                assert!(split.train.iter().all(|i| whole.splits[s].train.contains(i)));
+                let before = smaller.as_ref().map_or(&[][..], |smaller| &smaller.splits[s].train);
+                assert!(before.iter().all(|i| split.train.contains(i)));
+            }
+            smaller = Some(part);
+        }
+        assert_eq!(whole.with_share(&data, 1.0).splits, whole.splits);
     }
 
     #[test]
@@ -252,12 +333,12 @@ mod tests {
         let data = data(&["a", "a", "b", "b"]);
         let made = stratified(&data, 1, 2, 3).unwrap();
         write(&path, &made, &data).unwrap();
-        let back = read(&path, &data).unwrap();
+        let back = read(&path, &data, &mut |_| ()).unwrap();
         assert_eq!((back.splits, back.train_per_class, back.seed), (made.splits, Some(1), None));
         let refuse = |train: &str, test: &str| {
             std::fs::write(&path, format!(r#"{{"schema":"{SCHEMA}","splits":[{{"train":{train},"test":{test}}}]}}"#))
                 .unwrap();
-            read(&path, &data).unwrap_err().to_string()
+            read(&path, &data, &mut |_| ()).unwrap_err().to_string()
         };
         assert!(refuse("[0,2]", "[9]").contains("sample 9 does not exist, as there are 4"));
         assert!(refuse("[0,2]", "[0]").contains("sample 0 is in the training and in the test part"));
@@ -266,12 +347,12 @@ mod tests {
         assert!(refuse("[0,2]", "[]").contains("2 training and 0 test samples"));
         let folds = crate::protocol::folds::cross_validation(&data, 2, 3, 1).unwrap();
         write(&path, &folds, &data).unwrap();
-        assert_eq!(read(&path, &data).unwrap(), Splits { seed: None, ..folds.clone() });
+        assert_eq!(read(&path, &data, &mut |_| ()).unwrap(), Splits { seed: None, ..folds.clone() });
         write(&path, &Splits { folds: Some(3), ..folds }, &data).unwrap();
-        assert!(read(&path, &data).unwrap_err().to_string().contains("folds of 3"));
+        assert!(read(&path, &data, &mut |_| ()).unwrap_err().to_string().contains("folds of 3"));
         std::fs::write(&path, format!(r#"{{"schema":"{SCHEMA}","data_sha256":"00","splits":[]}}"#)).unwrap();
-        assert!(read(&path, &data).unwrap_err().to_string().contains("made for other data"));
+        assert!(read(&path, &data, &mut |_| ()).unwrap_err().to_string().contains("made for other data"));
         std::fs::write(&path, "{}").unwrap();
-        assert!(read(&path, &data).unwrap_err().to_string().contains("not a split file"));
+        assert!(read(&path, &data, &mut |_| ()).unwrap_err().to_string().contains("not a split file"));
     }
 }

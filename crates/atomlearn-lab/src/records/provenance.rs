@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version, machine and time of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of the toolkit.
     pub version: String,
@@ -13,6 +13,20 @@ pub struct Provenance {
     pub cpu: String,
     /// Start, UTC, RFC 3339.
     pub time: String,
+    /// What the front end knows.
+    #[serde(flatten)]
+    pub origin: Origin,
+}
+
+/// What a front end knows about where a result comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The command that was typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// File and flags by which another command reads the same data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_args: Option<String>,
 }
 
 impl Provenance {
@@ -23,6 +37,7 @@ impl Provenance {
             threads: rayon::current_num_threads(),
             cpu: cpu(),
             time: time(),
+            origin: Origin::default(),
         }
     }
 }

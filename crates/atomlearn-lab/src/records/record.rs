@@ -5,8 +5,9 @@ use crate::protocol::grid::{Axis, Spec};
 use crate::records::diagnostics::{self, Inside};
 use crate::records::jsonl;
 use crate::records::provenance::Provenance;
+use crate::records::times::Times;
 use crate::stats::confusion::accuracy;
-use crate::stats::metrics::ProbabilityMetrics;
+use crate::stats::metrics::{self, Metric, ProbabilityMetrics};
 use atomlearn::Result;
 use atomlearn::observe::TraceStep;
 use atomlearn::registry::Values;
@@ -18,7 +19,7 @@ use std::path::Path;
 pub const SCHEMA: &str = "atomlearn.record/1";
 
 /// How an experiment was laid out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
     /// Training samples of every class, where that is one number.
     pub train_per_class: Option<usize>,
@@ -34,6 +35,9 @@ pub struct Protocol {
     /// The test by which results are compared: a way of reading records, which may be set after they were made.
     #[serde(default, skip_serializing_if = "PairedTest::is_default")]
     pub paired_test: PairedTest,
+    /// What results are ranked by: likewise.
+    #[serde(default, skip_serializing_if = "Metric::is_default")]
+    pub metric: Metric,
 }
 
 /// How two results over the same splits are compared.
@@ -106,10 +110,29 @@ pub struct Mistake {
     pub found: usize,
     /// How far the score of that class lies above the score of the right one.
     pub margin: f64,
+    /// What the sample is called, where it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A sample whose label the others contradict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspicion {
+    /// Its place in the data.
+    pub sample: usize,
+    /// What it is called, where it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The label it carries.
+    pub label: String,
+    /// Probability of that label by a model that was trained without the sample.
+    pub proba: f64,
+    /// The most probable label.
+    pub suggested: String,
 }
 
 /// One method trained and tested on one split.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: String,
@@ -145,24 +168,18 @@ pub struct Record {
     /// versions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tested: Vec<usize>,
+    /// Group of every test sample, where the data have groups: their samples are not independent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<usize>,
     /// Share of the test samples that belong to the most frequent class of the training part: what guessing gets. Records
     /// of older versions do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub majority: Option<f64>,
     /// One entry per decision rule of the model.
     pub rules: Vec<RuleOutcome>,
-    /// Wall time of fitting the preprocessing and of applying it to training and test samples.
-    pub prep_seconds: f64,
-    /// CPU time of the same.
-    pub prep_cpu_seconds: f64,
-    /// Wall time of training, after preprocessing.
-    pub train_seconds: f64,
-    /// CPU time of training, all threads.
-    pub train_cpu_seconds: f64,
-    /// Wall time of scoring all test samples by all rules at once, after preprocessing.
-    pub test_seconds: f64,
-    /// CPU time of the same.
-    pub test_cpu_seconds: f64,
+    /// How long it took.
+    #[serde(flatten)]
+    pub times: Times,
     /// Iterations, for methods that iterate.
     pub n_iter: Option<usize>,
     /// Objective and change after every iteration.
@@ -186,6 +203,15 @@ pub struct Record {
     /// The parameter whose effect is studied, in a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
+    /// Share of the split's training part that trained, in a learning curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<f64>,
+    /// What was run, where it is none of this toolkit's methods: a command, or a Python object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
+    /// Training samples whose label `auto` doubts, the least likely label first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspicious: Vec<Suspicion>,
 }
 
 impl Record {
@@ -204,15 +230,7 @@ pub(crate) fn entry_name(method: &str, variant: Option<&str>) -> String {
 impl Record {
     /// What must not depend on when and how fast something was run.
     pub(crate) fn without_times(mut self) -> Self {
-        let times = [
-            &mut self.prep_seconds,
-            &mut self.prep_cpu_seconds,
-            &mut self.train_seconds,
-            &mut self.train_cpu_seconds,
-            &mut self.test_seconds,
-            &mut self.test_cpu_seconds,
-        ];
-        times.into_iter().for_each(|time| *time = 0.0);
+        self.times = Times::default();
         if let Some(choice) = &mut self.tuned {
             (choice.seconds, choice.cpu_seconds) = (0.0, 0.0);
         }
@@ -258,6 +276,8 @@ const MOST_CLASSES: usize = 2000;
 const MOST_RULES: usize = 16;
 /// Mistakes that are kept of a run.
 pub const MOST_MISTAKES: usize = 12;
+/// Suspicious labels that are kept of a run.
+pub const MOST_SUSPICIOUS: usize = 50;
 
 /// Records may come from anywhere: everything that is used as an index is checked, and accuracies are counted again.
 fn check(record: &Record) -> Result<(), String> {
@@ -271,15 +291,7 @@ fn check(record: &Record) -> Result<(), String> {
             record.rules.len()
         ));
     }
-    let times = [
-        record.prep_seconds,
-        record.prep_cpu_seconds,
-        record.train_seconds,
-        record.train_cpu_seconds,
-        record.test_seconds,
-        record.test_cpu_seconds,
-    ];
-    if !times.iter().all(|time| (0.0..1e9).contains(time)) {
+    if !record.times.all().iter().all(|time| (0.0..1e9).contains(time)) {
         return Err("a time is negative, or more than thirty years".into());
     }
     let valid = |list: &[usize]| list.len() == record.truth.len() && list.iter().all(|&c| c < n_classes);
@@ -290,14 +302,26 @@ fn check(record: &Record) -> Result<(), String> {
     if !record.tested.is_empty() && places.len() != record.truth.len() {
         return Err("the places of the test samples are not as many different samples of the data".into());
     }
+    if !record.groups.is_empty() && record.groups.len() != record.truth.len() {
+        return Err("there is not one group for every test sample".into());
+    }
+    if record.curve.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err("the share of a learning curve is not above 0 and at most 1".into());
+    }
     if !record.majority.iter().all(|share| (0.0..=1.0).contains(share)) {
         return Err("the share of the most frequent class is not between 0 and 1".into());
     }
     for outcome in &record.rules {
-        let shares = outcome.auc.into_iter().chain(outcome.probability.map(|measures| measures.ece));
-        let losses = outcome.probability.map(|measures| measures.log_loss);
+        let shares = outcome.auc.into_iter().chain(outcome.probability.as_ref().map(|measures| measures.ece));
+        let losses = outcome.probability.as_ref().map(|measures| measures.log_loss);
         if !shares.into_iter().all(|share| (0.0..=1.0).contains(&share)) || !losses.iter().all(|loss| *loss >= 0.0) {
             return Err(format!("a measure of rule `{}` is out of its range", outcome.rule));
+        }
+        let bins = outcome.probability.iter().flat_map(|measures| &measures.bins);
+        if outcome.probability.as_ref().is_some_and(|measures| measures.bins.len() > metrics::BINS)
+            || !bins.into_iter().all(|bin| bin.is_sound(record.truth.len()))
+        {
+            return Err(format!("the calibration of rule `{}` makes no sense", outcome.rule));
         }
         if !valid(&outcome.predictions) {
             return Err(format!("the predictions of rule `{}` do not fit the test samples", outcome.rule));
@@ -311,6 +335,10 @@ fn check(record: &Record) -> Result<(), String> {
     };
     if record.mistakes.len() > MOST_MISTAKES || !record.mistakes.iter().all(known) {
         return Err("the record's mistakes make no sense".into());
+    }
+    let doubted = |doubt: &Suspicion| doubt.sample < record.data.samples && (0.0..=1.0).contains(&doubt.proba);
+    if record.suspicious.len() > MOST_SUSPICIOUS || !record.suspicious.iter().all(doubted) {
+        return Err("the record's suspicious labels make no sense".into());
     }
     record.inside.as_ref().map_or(Ok(()), |seen| diagnostics::check(seen, record))
 }

@@ -1,15 +1,18 @@
 //! From records to results: one entry per method and rule, with statistics and tests.
 
+mod pair_test;
+
 use crate::protocol::data::DataInfo;
 use crate::protocol::grid::Axis;
 use crate::records::provenance::Provenance;
-use crate::records::record::{PairedTest, Protocol, Record, RuleOutcome, entry_name};
+use crate::records::record::{Protocol, Record, RuleOutcome, entry_name};
 use crate::stats::confusion::Confusion;
 use crate::stats::crossed::{SplitValues, crossed_mean};
-use crate::stats::metrics::{balanced_accuracy, macro_f1};
+use crate::stats::metrics::{Metric, balanced_accuracy, macro_f1};
 use crate::stats::ranks::{self, Ranking};
-use crate::stats::statistics::{corrected_resampled_t, holm, mcnemar, mean, std};
+use crate::stats::statistics::{holm, mean, std};
 use atomlearn::registry::Values;
+use pair_test::pair_test;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -32,6 +35,9 @@ pub struct Comparison {
     pub majority: Option<Majority>,
     /// Every pair of results.
     pub tests: Vec<PairTest>,
+    /// Accuracy of the rule in use with ever more training samples, for every method of a learning curve.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub learning_curve: Vec<CurvePoint>,
     /// Class names in class order, as in the confusion matrices.
     pub classes: Vec<String>,
     /// Warnings, each once, with the method that gave it.
@@ -47,6 +53,21 @@ pub struct Majority {
     pub accuracy: Vec<f64>,
     /// Its mean.
     pub mean: f64,
+}
+
+/// One method trained on part of the training samples.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CurvePoint {
+    /// Method, with its variant in brackets if it has one.
+    pub method: String,
+    /// The rule in use.
+    pub rule: String,
+    /// Training samples, mean over the splits.
+    pub n_train: f64,
+    /// Mean accuracy.
+    pub mean: f64,
+    /// 95 % interval of the mean.
+    pub ci95: Option<[f64; 2]>,
 }
 
 /// One method under one rule, over all splits.
@@ -87,9 +108,11 @@ pub struct MethodResult {
     /// Area under the ROC curve on each split, for two classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auc: Option<Vec<f64>>,
-    /// Its mean.
+    /// Mean accuracy.
     pub mean: f64,
-    /// Its standard deviation (n - 1); null for one split.
+    /// Mean of what results are ranked by: accuracy, unless the protocol's `metric` says otherwise.
+    pub score: f64,
+    /// Standard deviation of the accuracy (n - 1); null for one split.
     pub std: Option<f64>,
     /// 95 % interval of the mean over samples and splits, see [`crate::stats::crossed`]; null below two test samples.
     pub ci95: Option<[f64; 2]>,
@@ -131,7 +154,7 @@ pub struct PairTest {
     pub b_rule: String,
     /// `crossed` or `corrected-resampled-t`; for one split, `mcnemar`.
     pub test: &'static str,
-    /// Mean accuracy of the first minus that of the second.
+    /// Mean of what results are ranked by, accuracy or another, of the first minus that of the second.
     pub difference: f64,
     /// Test statistic.
     pub statistic: f64,
@@ -154,23 +177,62 @@ pub struct Warning {
 
 /// One comparison for every group of records; see [`groups`].
 pub fn comparisons(records: &[Record]) -> Vec<Comparison> {
-    groups(records).iter().map(|group| comparison(group)).collect()
+    let whole =
+        |group: &Vec<&Record>| Comparison { learning_curve: learning_curve(records, group), ..comparison(group) };
+    groups(records).iter().map(whole).collect()
+}
+
+/// The learning curves of the methods of a group, from those of the records that belong to it; empty if there are none.
+pub fn learning_curve(records: &[Record], group: &[&Record]) -> Vec<CurvePoint> {
+    let parts: Vec<&Record> =
+        records.iter().filter(|record| record.curve.is_some() && same_kind(record, group[0])).collect();
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    let point = |series: &[&Record]| {
+        let first = series[0];
+        let r = first.rules.iter().position(|outcome| outcome.rule == first.rule)?;
+        let accuracies: Vec<f64> = series.iter().filter_map(|record| Some(record.rules.get(r)?.accuracy)).collect();
+        let n_train: Vec<f64> = series.iter().map(|record| record.n_train as f64).collect();
+        let (n_train, ci95) = (mean(&n_train), interval95(series, r));
+        Some(CurvePoint { method: first.name(), rule: first.rule.clone(), n_train, mean: mean(&accuracies), ci95 })
+    };
+    let mut points = Vec::new();
+    for whole in series(group) {
+        let own: Vec<&Record> = parts.iter().copied().filter(|record| same_entry(record, whole[0])).collect();
+        let mut shares: Vec<f64> = own.iter().filter_map(|record| record.curve).collect();
+        shares.sort_by(f64::total_cmp);
+        shares.dedup();
+        let of_share =
+            |share: &f64| own.iter().copied().filter(|record| record.curve == Some(*share)).collect::<Vec<_>>();
+        points.extend(shares.iter().filter_map(|share| point(&of_share(share))));
+        points.extend(point(&whole).filter(|_| !shares.is_empty()));
+    }
+    points
+}
+
+/// Data, preprocessing, training size, number of folds and classes are the same.
+fn same_kind(a: &Record, b: &Record) -> bool {
+    let layout = |record: &Record| (record.protocol.train_per_class, record.protocol.folds);
+    a.data.sha256 == b.data.sha256
+        && a.protocol.prep == b.protocol.prep
+        && layout(a) == layout(b)
+        && a.classes == b.classes
+}
+
+/// Method, variant, preprocessing and what was set are the same.
+fn same_entry(a: &Record, b: &Record) -> bool {
+    (&a.method, &a.variant, &a.prep) == (&b.method, &b.variant, &b.prep) && given(a) == given(b)
 }
 
 /// The records of every set of data, preprocessing, training size and number of folds, in order of appearance.
 ///
-/// Records of a shorter and of a longer experiment on the same data thus count as one. Those of sweeps are left out: see
-/// [`crate::run::sweep::sweeps`].
+/// Records of a shorter and of a longer experiment on the same data thus count as one. Those of sweeps and of
+/// learning curves are left out.
 pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
-    let kind = |record: &Record| {
-        let protocol = &record.protocol;
-        let layout = (protocol.train_per_class, protocol.folds);
-        (record.data.sha256.clone(), protocol.prep.clone(), layout, record.classes.clone())
-    };
-    let same = |a: &Record, b: &Record| kind(a) == kind(b);
     let mut groups: Vec<Vec<&Record>> = Vec::new();
-    for record in records.iter().filter(|record| record.sweep.is_none()) {
-        match groups.iter_mut().find(|group| same(group[0], record)) {
+    for record in records.iter().filter(|record| record.sweep.is_none() && record.curve.is_none()) {
+        match groups.iter_mut().find(|group| same_kind(group[0], record)) {
             Some(group) => group.push(record),
             None => groups.push(vec![record]),
         }
@@ -182,11 +244,7 @@ pub fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
 pub fn series<'a>(records: &[&'a Record]) -> Vec<Vec<&'a Record>> {
     let mut series: Vec<Vec<&Record>> = Vec::new();
     for &record in records {
-        let same = |other: &Record| {
-            let entry = |r: &Record| (r.method.clone(), r.variant.clone(), r.prep.clone());
-            entry(other) == entry(record) && given(other) == given(record)
-        };
-        match series.iter_mut().find(|series| same(series[0])) {
+        match series.iter_mut().find(|series| same_entry(series[0], record)) {
             Some(series) => series.push(record),
             None => series.push(vec![record]),
         }
@@ -225,6 +283,7 @@ pub fn comparison(records: &[&Record]) -> Comparison {
         results: pairs.into_iter().map(|(_, result)| result).collect(),
         majority: majority(records),
         tests,
+        learning_curve: Vec::new(),
         classes: first.classes.clone(),
         warnings: warnings(records),
         provenance: first.provenance.clone(),
@@ -252,7 +311,7 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         counts.add(&record.truth, &outcome.predictions);
         (balanced_accuracy(&counts), macro_f1(&counts))
     };
-    let (balanced_accuracy, macro_f1) = outcomes().map(by_class).unzip();
+    let (balanced_accuracy, macro_f1): (Vec<f64>, Vec<f64>) = outcomes().map(by_class).unzip();
     let measure = |value: fn(&RuleOutcome) -> Option<f64>| outcomes().map(|(_, outcome)| value(outcome)).collect();
     let each = |value: fn(&Record) -> f64| series.iter().map(|record| value(record)).collect();
     MethodResult {
@@ -265,19 +324,24 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         tuned: series.iter().map(|record| Some(record.tuned.as_ref()?.chosen.clone())).collect(),
         tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
         mean: mean(&accuracy),
+        score: match first.protocol.metric {
+            Metric::Accuracy => mean(&accuracy),
+            Metric::BalancedAccuracy => mean(&balanced_accuracy),
+            Metric::MacroF1 => mean(&macro_f1),
+        },
         std: std(&accuracy),
         ci95: interval95(series, r),
         accuracy,
         balanced_accuracy,
         macro_f1,
-        log_loss: measure(|outcome| Some(outcome.probability?.log_loss)),
-        ece: measure(|outcome| Some(outcome.probability?.ece)),
+        log_loss: measure(|outcome| Some(outcome.probability.as_ref()?.log_loss)),
+        ece: measure(|outcome| Some(outcome.probability.as_ref()?.ece)),
         auc: measure(|outcome| outcome.auc),
-        train_seconds: each(|record| record.train_seconds),
-        test_seconds: each(|record| record.test_seconds),
-        train_cpu_seconds: each(|record| record.train_cpu_seconds),
-        test_cpu_seconds: each(|record| record.test_cpu_seconds),
-        prep_seconds: each(|record| record.prep_seconds),
+        train_seconds: each(|record| record.times.train_seconds),
+        test_seconds: each(|record| record.times.test_seconds),
+        train_cpu_seconds: each(|record| record.times.train_cpu_seconds),
+        test_cpu_seconds: each(|record| record.times.test_cpu_seconds),
+        prep_seconds: each(|record| record.times.prep_seconds),
         n_iter: series.iter().map(|record| record.n_iter).collect(),
         objective: series.iter().map(|record| record.trace.iter().map(|step| step.objective).collect()).collect(),
         confusion,
@@ -294,10 +358,14 @@ fn interval95(series: &[&Record], r: usize) -> Option<[f64; 2]> {
     crossed_mean(&splits).map(|mean| mean.interval95_of_share())
 }
 
-/// Places of the test samples of every record. Records that do not tell them count as if each tested other samples.
+/// What is independent among the test samples of every record: groups, or else samples by their places. Records that do not tell
+/// the places count as if each tested other samples.
 fn tested(series: &[&Record]) -> Vec<Vec<usize>> {
     let mut next = usize::MAX;
     let mut places = |record: &Record| {
+        if !record.groups.is_empty() {
+            return record.groups.clone();
+        }
         if record.tested.is_empty() {
             next -= record.truth.len();
             return (next..).take(record.truth.len()).collect();
@@ -305,70 +373,6 @@ fn tested(series: &[&Record]) -> Vec<Vec<usize>> {
         record.tested.clone()
     };
     series.iter().map(|record| places(record)).collect()
-}
-
-/// Two results on one split that both were run on.
-struct SharedSplit<'a> {
-    record: &'a Record,
-    a: &'a RuleOutcome,
-    b: &'a RuleOutcome,
-}
-
-impl<'a> SharedSplit<'a> {
-    /// The differences with the places of their samples.
-    fn values(&self) -> SplitValues<'a> {
-        SplitValues { samples: &self.record.tested, values: self.differences() }
-    }
-
-    /// For every test sample 1 if only the first result was right on it, -1 if only the second, else 0.
-    fn differences(&self) -> Vec<f64> {
-        let right =
-            |outcome: &RuleOutcome, i: usize| f64::from(u8::from(outcome.predictions[i] == self.record.truth[i]));
-        (0..self.record.truth.len()).map(|i| right(self.a, i) - right(self.b, i)).collect()
-    }
-}
-
-/// Tests "no difference" on the splits both were run on.
-fn pair_test(a: (&[&Record], &MethodResult), b: (&[&Record], &MethodResult), wanted: PairedTest) -> Option<PairTest> {
-    let outcome_of = |record: &'_ Record, rule: &str| record.rules.iter().position(|o| o.rule == rule);
-    let mut shared: Vec<SharedSplit<'_>> = Vec::new();
-    for &record in a.0 {
-        let Some(&other) = b.0.iter().find(|other| other.split_sha256 == record.split_sha256) else { continue };
-        let rules = outcome_of(record, &a.1.rule).zip(outcome_of(other, &b.1.rule));
-        shared.extend(rules.map(|(ra, rb)| SharedSplit { record, a: &record.rules[ra], b: &other.rules[rb] }));
-    }
-    let accuracies_a: Vec<f64> = shared.iter().map(|split| split.a.accuracy).collect();
-    let accuracies_b: Vec<f64> = shared.iter().map(|split| split.b.accuracy).collect();
-    // Without their places in the data, samples that are tested twice cannot be told from others.
-    let places_known = shared.iter().all(|split| !split.record.tested.is_empty());
-    let (test, outcome) = match shared.as_slice() {
-        [] => return None,
-        [split] => {
-            let only = |who: f64| split.differences().iter().filter(|&&d| d == who).count() as u64;
-            ("mcnemar", mcnemar(only(1.0), only(-1.0)))
-        }
-        several if wanted == PairedTest::Crossed && places_known => {
-            let differences: Vec<SplitValues<'_>> = several.iter().map(SharedSplit::values).collect();
-            ("crossed", crossed_mean(&differences)?.test_zero())
-        }
-        several => {
-            let n_train: Vec<f64> = several.iter().map(|split| split.record.n_train as f64).collect();
-            let n_test: Vec<f64> = several.iter().map(|split| split.record.truth.len() as f64).collect();
-            let outcome = corrected_resampled_t(&accuracies_a, &accuracies_b, mean(&n_train), mean(&n_test))?;
-            ("corrected-resampled-t", outcome)
-        }
-    };
-    Some(PairTest {
-        a: a.1.name(),
-        a_rule: a.1.rule.clone(),
-        b: b.1.name(),
-        b_rule: b.1.rule.clone(),
-        test,
-        difference: mean(&accuracies_a) - mean(&accuracies_b),
-        statistic: outcome.statistic,
-        p: outcome.p,
-        p_holm: outcome.p,
-    })
 }
 
 /// What guessing gets on every split, each split once.
@@ -396,7 +400,7 @@ pub fn ranking(records: &[Record]) -> Result<Ranking, String> {
         }
     }
     let mean = |set: &Comparison, method: &str| {
-        set.results.iter().find(|result| result.method == method && result.in_use).map(|result| result.mean)
+        set.results.iter().find(|result| result.method == method && result.in_use).map(|result| result.score)
     };
     let first = sets.first().ok_or("the records hold no comparison")?;
     let mut methods: Vec<String> = Vec::new();

@@ -1,32 +1,42 @@
 //! Running an experiment: every method on the same splits, one record per method and split.
 
+mod outcome;
+
 use crate::protocol::data::LabData;
 use crate::protocol::splits::{Split, Splits};
-use crate::records::diagnostics::{self, Inside, Probe, Progress};
+use crate::records::diagnostics::{Probe, Progress};
 use crate::records::jsonl::Appender;
-use crate::records::provenance::Provenance;
-use crate::records::record::{self, Choice, Mistake, PairedTest, Protocol, Record, RuleOutcome};
+use crate::records::provenance::{Origin, Provenance};
+use crate::records::record::{self, Choice, PairedTest, Protocol, Record};
 use crate::records::times::Clock;
+use crate::run::outside::Outside;
 use crate::run::prepared::Prepared;
 use crate::run::tune::{self, Folds, Tuning};
-use crate::stats::confusion::accuracy;
-use crate::stats::metrics;
-use atomlearn::classifier::best_class;
+use crate::stats::metrics::Metric;
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
-use atomlearn::registry::{self, Method, Values};
-use atomlearn::{Classifier, Error, MatRef, Observer, Step};
+use atomlearn::registry::{Method, Values};
+use atomlearn::{Classifier, Error, Observer, Step};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// A method with all its parameters.
+/// What learns.
+#[derive(Clone)]
+pub enum Learner {
+    /// A method of this toolkit.
+    Method(&'static Method),
+    /// Something else.
+    Outside(Arc<dyn Outside>),
+}
+
+/// What is compared: a method with all its parameters, or something else that learns.
 #[derive(Clone)]
 pub struct Entry {
-    /// The method.
-    pub method: &'static Method,
-    /// Its parameters, completed.
+    /// What learns.
+    pub learner: Learner,
+    /// Parameters of the method, completed.
     pub params: Values,
     /// How some of them are chosen on every training part, if they are.
     pub tune: Option<tune::Spec>,
@@ -41,7 +51,30 @@ pub struct Entry {
 impl Entry {
     /// A method with fixed parameters.
     pub fn new(method: &'static Method, params: Values) -> Self {
-        Entry { method, params, tune: None, sweep: None, prep: None, variant: None }
+        let learner = Learner::Method(method);
+        Entry { learner, params, tune: None, sweep: None, prep: None, variant: None }
+    }
+
+    /// Something else that learns, from samples that are preprocessed in this way.
+    pub fn outside(learner: Arc<dyn Outside>, prep: PrepSpec) -> Self {
+        let learner = Learner::Outside(learner);
+        Entry { learner, params: Values::new(), tune: None, sweep: None, prep: Some(prep), variant: None }
+    }
+
+    /// What the records call it.
+    pub fn key(&self) -> &str {
+        match &self.learner {
+            Learner::Method(method) => method.key,
+            Learner::Outside(other) => other.name(),
+        }
+    }
+
+    /// What determines its outcomes, besides parameters.
+    fn identity(&self) -> String {
+        match &self.learner {
+            Learner::Method(method) => method.key.to_string(),
+            Learner::Outside(other) => format!("{}\n{}", other.name(), other.identity()),
+        }
     }
 }
 
@@ -108,6 +141,11 @@ pub trait Watch: Send {
         false
     }
 
+    /// What the front end knows about where results come from.
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+
     /// Asked between runs; `Break` ends the experiment.
     fn go_on(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -152,6 +190,7 @@ impl Plan<'_> {
             seed: self.splits.seed,
             prep: self.prep_text(),
             paired_test: PairedTest::default(),
+            metric: Metric::default(),
         }
     }
 
@@ -175,21 +214,21 @@ impl Plan<'_> {
         file: Option<&Appender>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Record>, RunError> {
-        let provenance = Provenance::now();
+        let provenance = Provenance { origin: watch.origin(), ..Provenance::now() };
         let total = self.splits.splits.len() * self.entries.len();
         let mut records = Vec::with_capacity(total);
         for (s, split) in self.splits.splits.iter().enumerate() {
             let mut stage = Stage::new(self, split);
             let mut last: Option<Trained> = None;
             for entry in self.entries {
-                let method = entry.method.key;
+                let method = entry.key();
                 let run = Run { method, split: s, done: records.len(), total, splits: self.splits.splits.len() };
                 let fault = |source| RunError { method: Some(method.into()), split: Some(s), source };
                 let blank = self.blank(entry, s, split, &provenance);
                 if let Some(held) = known.iter().find(|held| held.key == blank.key) {
                     // A record may come from an experiment in which this split stood elsewhere.
-                    let Record { protocol, data, sweep, variant, prep, .. } = blank;
-                    let held = Record { split: s, protocol, data, sweep, variant, prep, ..held.clone() };
+                    let Record { protocol, data, sweep, curve, variant, prep, .. } = blank;
+                    let held = Record { split: s, protocol, data, sweep, curve, variant, prep, ..held.clone() };
                     watch.end(run, &held);
                     records.push(held);
                     continue;
@@ -198,12 +237,22 @@ impl Plan<'_> {
                     return Err(Error::Interrupted.into());
                 }
                 watch.begin(run);
-                let (prep, params, tuned) = stage.choose(entry, run, watch).map_err(fault)?;
-                let ready =
-                    stage.prepared(&prep).map_err(|source| RunError { method: None, split: Some(s), source })?;
-                let trained = train(entry.method, params, &ready, last.take(), run, watch).map_err(fault)?;
-                let record = test(&trained, split, Record { tuned, ..blank }).map_err(fault)?;
-                last = Some(trained);
+                let unprepared = |source| RunError { method: None, split: Some(s), source };
+                let record = match &entry.learner {
+                    Learner::Method(method) => {
+                        let (prep, params, tuned) = stage.choose(method, entry, run, watch).map_err(fault)?;
+                        let ready = stage.prepared(&prep).map_err(unprepared)?;
+                        let trained = train(method, params, &ready, last.take(), run, watch).map_err(fault)?;
+                        let record =
+                            outcome::of_method(&trained, self.data, split, Record { tuned, ..blank }).map_err(fault)?;
+                        last = Some(trained);
+                        record
+                    }
+                    Learner::Outside(other) => {
+                        let ready = stage.prepared(self.prep_of(entry)).map_err(unprepared)?;
+                        outcome::of_outside(other.as_ref(), self.data, &ready, split, blank, watch).map_err(fault)?
+                    }
+                };
                 if let Some(file) = file {
                     file.append(&record)?;
                 }
@@ -216,40 +265,34 @@ impl Plan<'_> {
 
     /// Everything of a record that is known before the run.
     fn blank(&self, entry: &Entry, s: usize, split: &Split, provenance: &Provenance) -> Record {
-        let (method, prep, split_sha256) = (entry.method.key, self.prep_of(entry).to_string(), split.digest());
+        let (prep, split_sha256) = (self.prep_of(entry).to_string(), split.digest());
+        let (identity, data) = (entry.identity(), self.data.identity());
+        let of_test = |values: &Vec<usize>| split.test.iter().map(|&i| values[i]).collect();
         Record {
             schema: record::SCHEMA.into(),
-            key: record::key(method, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &self.data.identity()),
-            method: method.into(),
+            key: record::key(&identity, &entry.params, entry.tune.as_ref(), &prep, &split_sha256, &data),
+            method: entry.key().into(),
             params: entry.params.clone(),
             variant: entry.variant.clone(),
             prep: entry.prep.as_ref().filter(|own| *own != self.prep).map(PrepSpec::to_string),
-            rule: String::new(),
             split: s,
             split_sha256,
             n_train: split.train.len(),
             data: self.data.info.clone(),
             protocol: self.protocol(),
             classes: self.data.classes.clone(),
-            truth: split.test.iter().map(|&i| self.data.targets[i]).collect(),
+            truth: of_test(&self.data.targets),
             tested: split.test.clone(),
+            groups: self.data.groups.as_ref().map_or_else(Vec::new, of_test),
             majority: Some(majority(&self.data.targets, split)),
-            rules: Vec::new(),
-            prep_seconds: 0.0,
-            prep_cpu_seconds: 0.0,
-            train_seconds: 0.0,
-            train_cpu_seconds: 0.0,
-            test_seconds: 0.0,
-            test_cpu_seconds: 0.0,
-            n_iter: None,
-            trace: Vec::new(),
-            warnings: Vec::new(),
-            inside: None,
-            mistakes: Vec::new(),
             provenance: provenance.clone(),
-            chosen: Values::new(),
-            tuned: None,
             sweep: entry.sweep.clone(),
+            curve: self.splits.curve,
+            external: match &entry.learner {
+                Learner::Method(_) => None,
+                Learner::Outside(other) => Some(other.description()),
+            },
+            ..Record::default()
         }
     }
 }
@@ -280,6 +323,7 @@ impl<'a> Stage<'a> {
     /// Preprocessing and parameters of a run: given, or chosen by cross-validation within the training part.
     fn choose(
         &mut self,
+        method: &'static Method,
         entry: &Entry,
         run: Run<'_>,
         watch: &mut dyn Watch,
@@ -293,7 +337,7 @@ impl<'a> Stage<'a> {
             Some(folds) => self.folds.insert(folds),
             None => self.folds.insert(Folds::new(self.plan.data, &self.split.train, spec.folds, spec.seed)?),
         };
-        let tuning = Tuning { folds, prep, method: entry.method, base: &entry.params, spec };
+        let tuning = Tuning { folds, prep, method, base: &entry.params, spec };
         let tuned = tuning.run(&[], None, &TuneWatch { watch: Mutex::new(watch), run })?;
         let choice = Choice {
             accuracy: tuned.best().mean,
@@ -366,53 +410,6 @@ fn train(
     Ok(Trained { ready, method, params, settled, model, trace, seen, seconds, cpu_seconds })
 }
 
-fn test(trained: &Trained, split: &Split, blank: Record) -> Result<Record, Error> {
-    let (model, trace, ready) = (&trained.model, &trained.trace, &trained.ready);
-    let clock = Clock::start();
-    let scores = model.scores_by_rule(ready.test.as_ref())?;
-    let (test_seconds, test_cpu_seconds) = clock.stop();
-    let in_use = scores.iter().find(|(rule, _)| *rule == model.rule()).filter(|_| trained.seen.is_some());
-    let mistakes = in_use.map_or_else(Vec::new, |(_, scores)| worst(scores.as_ref(), &blank.truth, &split.test));
-    let probabilities = model.probabilities_block(ready.test.as_ref());
-    let probability = probabilities.map(|p| metrics::of_probabilities(&blank.truth, p.as_ref()));
-    let rules = scores.into_iter().map(|(rule, scores)| {
-        let predictions = best_class(scores.as_ref());
-        RuleOutcome {
-            rule: rule.into(),
-            accuracy: accuracy(&blank.truth, &predictions),
-            predictions,
-            auc: metrics::auc(&blank.truth, scores.as_ref()),
-            probability: probability.filter(|_| rule == model.rule()),
-        }
-    });
-    let rules: Vec<RuleOutcome> = rules.collect();
-    let n_iter = trace.steps.last().map(|step| step.iter);
-    // What does not iterate takes the training samples for atoms, or has none: there is nothing to show.
-    let inside = trained.seen.as_ref().zip(n_iter).map(|(seen, n_iter)| Inside {
-        progress: diagnostics::complete(seen.clone(), n_iter, &rules),
-        atoms: diagnostics::atoms(model.as_ref(), &ready.train, &ready.prep, ready.image_shape),
-        graph: diagnostics::atom_graph(model.as_ref(), &trained.settled),
-    });
-    Ok(Record {
-        params: trained.params.clone(),
-        chosen: registry::chosen(&trained.params, &trained.settled),
-        rule: model.rule().into(),
-        rules,
-        prep_seconds: ready.seconds,
-        prep_cpu_seconds: ready.cpu_seconds,
-        train_seconds: trained.seconds,
-        train_cpu_seconds: trained.cpu_seconds,
-        test_seconds,
-        test_cpu_seconds,
-        n_iter,
-        warnings: ready.warnings.iter().chain(&trace.warnings).cloned().collect(),
-        trace: trace.steps.clone(),
-        inside,
-        mistakes,
-        ..blank
-    })
-}
-
 /// What guessing the most frequent class of the training part gets on the test part; of equals the first.
 fn majority(targets: &[usize], split: &Split) -> f64 {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -420,22 +417,6 @@ fn majority(targets: &[usize], split: &Split) -> f64 {
     let guess = counts.iter().max_by_key(|&(&class, &count)| (count, Reverse(class))).map(|(&class, _)| class);
     let right = split.test.iter().filter(|&&i| Some(targets[i]) == guess).count();
     right as f64 / split.test.len().max(1) as f64
-}
-
-/// The mistakes whose wrong class lies farthest above the right one, the farthest first.
-fn worst(scores: MatRef<'_, f64>, truth: &[usize], places: &[usize]) -> Vec<Mistake> {
-    let found = best_class(scores);
-    let mistake = |j: usize| Mistake {
-        sample: places[j],
-        truth: truth[j],
-        found: found[j],
-        margin: scores[(found[j], j)] - scores[(truth[j], j)],
-    };
-    let wrong = (0..truth.len()).filter(|&j| found[j] != truth[j]).map(mistake);
-    let mut wrong: Vec<Mistake> = wrong.filter(|mistake| mistake.margin.is_finite()).collect();
-    wrong.sort_by(|a, b| b.margin.total_cmp(&a.margin).then(a.sample.cmp(&b.sample)));
-    wrong.truncate(record::MOST_MISTAKES);
-    wrong
 }
 
 /// Lets a tuning of one run be watched like the rest of the experiment.

@@ -99,7 +99,7 @@ pub struct Reproduction {
 pub fn entries(recipe: &Recipe) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for row in &recipe.rows {
-        let same = |entry: &Entry| entry.method.key == row.method.key && entry.params == row.params;
+        let same = |entry: &Entry| entry.key() == row.method.key && entry.params == row.params;
         if !entries.iter().any(same) {
             entries.push(Entry::new(row.method, row.params.clone()));
         }

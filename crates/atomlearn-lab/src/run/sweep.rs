@@ -167,7 +167,7 @@ mod tests {
             let prep = Default::default();
             let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
             let records = plan.run(&[], None, &mut ()).unwrap();
-            let shared = records[0].train_seconds == records[1].train_seconds;
+            let shared = records[0].times.train_seconds == records[1].times.train_seconds;
             assert_eq!(shared, param == "eta1");
             assert!(comparisons(&records).is_empty(), "a sweep is no comparison");
             let found = sweeps(&records);

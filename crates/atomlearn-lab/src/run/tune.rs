@@ -14,6 +14,7 @@ pub use crate::protocol::grid::Spec;
 use crate::protocol::grid::{Axis, combination, size};
 use crate::records::jsonl::{self, Appender};
 use crate::records::times::Clock;
+use crate::stats::metrics::Metric;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Error, Result};
@@ -80,6 +81,9 @@ pub struct UnitRecord {
     /// How many of them were right, for every number of iterations and, within it, every combination of decision
     /// parameters in grid order; null where the point failed.
     pub correct: Vec<Option<usize>>,
+    /// Where something else than accuracy is chosen by, its value for each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Option<f64>>,
     /// Why points failed.
     pub failures: Vec<String>,
     /// What was done in training that nobody asked for, each once.
@@ -194,7 +198,10 @@ impl Tuning<'_> {
         let after: Vec<&Axis> = grid.decision.iter().chain(&grid.readout).collect();
         let params = crate::records::record::sorted_text(&self.unit_params(unit));
         let (key, sha256, fold) = (self.method.key, self.folds.data.identity(), &self.folds.splits[unit.fold]);
-        digest_text(&format!("{key}\n{params}\n{:?}\n{after:?}\n{prep}\n{}\n{sha256}", unit.iterations, fold.digest()))
+        let metric = self.spec.metric;
+        let metric = if metric.is_default() { String::new() } else { format!("\n{metric:?}") };
+        let fold = fold.digest();
+        digest_text(&format!("{key}\n{params}\n{:?}\n{after:?}\n{prep}\n{fold}\n{sha256}{metric}", unit.iterations))
     }
 
     /// Where a unit stands on the axes that need a training each.
@@ -240,8 +247,10 @@ impl Tuning<'_> {
             let mut point = Point::default();
             for (unit, record) in of(prep, owner) {
                 let place = unit.iterations.iter().position(|other| *other == iter);
-                let correct = place.and_then(|place| record.correct.get(place * after + rest).copied().flatten());
-                point.add(correct, record.samples, &record.failures);
+                let at = place.map(|place| place * after + rest);
+                let correct = at.and_then(|at| record.correct.get(at).copied().flatten());
+                let measured = at.and_then(|at| record.measured.get(at).copied().flatten());
+                point.add(correct, measured, record.samples, &record.failures);
             }
             point
         };
@@ -256,7 +265,8 @@ pub fn read(path: &Path) -> Result<Vec<UnitRecord>> {
 
 /// The key of a unit record, or why the record makes no sense.
 pub fn checked_key(record: &UnitRecord) -> Result<String, String> {
-    let counts = record.correct.iter().flatten().all(|&correct| correct <= record.samples);
+    let counts = record.correct.iter().flatten().all(|&correct| correct <= record.samples)
+        && record.measured.iter().flatten().all(|value| (0.0..=1.0).contains(value));
     if record.schema != RECORD_SCHEMA {
         Err(format!("schema `{}` where `{RECORD_SCHEMA}` is needed", record.schema))
     } else if record.samples == 0 || record.iterations.is_empty() || !counts {
@@ -277,6 +287,9 @@ pub struct Protocol {
     pub seed: u64,
     /// Preprocessing; several to choose from are joined by ` | `.
     pub prep: String,
+    /// What was chosen by.
+    #[serde(default, skip_serializing_if = "Metric::is_default")]
+    pub metric: Metric,
 }
 
 #[cfg(test)]

@@ -5,7 +5,47 @@ use atomlearn::MatRef;
 use serde::{Deserialize, Serialize};
 
 /// Bins of the calibration error.
-const BINS: usize = 15;
+pub const BINS: usize = 15;
+
+/// What results are ranked and parameters are chosen by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Share of samples that were right.
+    #[default]
+    Accuracy,
+    /// Mean recall of the classes.
+    BalancedAccuracy,
+    /// Mean F1 of the classes.
+    MacroF1,
+}
+
+impl Metric {
+    /// True for the one that is used unless another is asked for.
+    pub fn is_default(&self) -> bool {
+        *self == Metric::default()
+    }
+
+    /// What people call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Metric::Accuracy => "accuracy",
+            Metric::BalancedAccuracy => "balanced accuracy",
+            Metric::MacroF1 => "macro F1",
+        }
+    }
+
+    /// Its value for these predictions of `n_classes` classes.
+    pub fn value(self, truth: &[usize], predictions: &[usize], n_classes: usize) -> f64 {
+        let mut confusion = Confusion::new(n_classes);
+        confusion.add(truth, predictions);
+        match self {
+            Metric::Accuracy => crate::stats::confusion::accuracy(truth, predictions),
+            Metric::BalancedAccuracy => balanced_accuracy(&confusion),
+            Metric::MacroF1 => macro_f1(&confusion),
+        }
+    }
+}
 
 /// How well one class was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,31 +90,59 @@ fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Measures of probabilities, classes x samples.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbabilityMetrics {
     /// Mean of `-ln p` of the right class, with p at least 1e-15.
     pub log_loss: f64,
     /// Expected calibration error: mean gap between the probability of the predicted class and how often it was right,
     /// over 15 bins of equal width.
     pub ece: f64,
+    /// Those bins, from the least probability to the greatest, empty ones left out; records of older versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bins: Vec<CalibrationBin>,
+}
+
+/// The samples whose predicted class had about the same probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationBin {
+    /// Which of the bins.
+    pub bin: usize,
+    /// Number of samples.
+    pub samples: usize,
+    /// Sum of the probabilities of their predicted classes.
+    pub confidence: f64,
+    /// How many of them were right.
+    pub right: usize,
+}
+
+impl CalibrationBin {
+    /// False for what cannot be drawn.
+    pub fn is_sound(&self, most: usize) -> bool {
+        self.bin < BINS
+            && (1..=most).contains(&self.samples)
+            && self.right <= self.samples
+            && (0.0..=self.samples as f64 * (1.0 + 1e-9)).contains(&self.confidence)
+    }
 }
 
 /// How good these probabilities are.
 pub fn of_probabilities(truth: &[usize], probabilities: MatRef<'_, f64>) -> ProbabilityMetrics {
     let n = truth.len() as f64;
     let log_loss = truth.iter().enumerate().map(|(i, &t)| -probabilities[(t, i)].max(1e-15).ln()).sum::<f64>() / n;
-    // Sums of confidence and of hits in each bin.
-    let mut bins = [(0.0, 0.0); BINS];
+    let mut bins: Vec<CalibrationBin> =
+        (0..BINS).map(|bin| CalibrationBin { bin, samples: 0, confidence: 0.0, right: 0 }).collect();
     for (i, &t) in truth.iter().enumerate() {
         let column = probabilities.col(i);
         let (found, confidence) =
             column.iter().enumerate().fold((0, f64::MIN), |best, (c, &p)| if p > best.1 { (c, p) } else { best });
         let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
-        bin.0 += confidence;
-        bin.1 += f64::from(u8::from(found == t));
+        bin.samples += 1;
+        bin.confidence += confidence;
+        bin.right += usize::from(found == t);
     }
-    let ece = bins.iter().map(|(confidence, right)| (confidence - right).abs()).sum::<f64>() / n;
-    ProbabilityMetrics { log_loss, ece }
+    bins.retain(|bin| bin.samples > 0);
+    let ece = bins.iter().map(|bin| (bin.confidence - bin.right as f64).abs()).sum::<f64>() / n;
+    ProbabilityMetrics { log_loss, ece, bins }
 }
 
 /// Area under the ROC curve of two classes: how often a sample of the second class scores above one of the first, ties

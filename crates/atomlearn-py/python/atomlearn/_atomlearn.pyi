@@ -94,17 +94,15 @@ def fit(
 def compare(
     x: Matrix,
     labels: list[str],
-    name: str,
-    methods: list[tuple[str, str]],
-    layout: tuple[Optional[int], int, int, int],
-    prep: Optional[str],
+    settings: str,
     records: Optional[Path],
     report: Optional[Path],
     force: bool,
     threads: int,
     on_run: Optional[Callable[[str], object]] = None,
 ) -> tuple[str, str, str]: ...
-def report(records: Path, path: Path, force: bool = False) -> None: ...
+def compare_splits(labels: list[str], settings: str) -> str: ...
+def report(records: Path, path: Path, force: bool = False, metric: str = "accuracy") -> None: ...
 def methods() -> str: ...
 def prep_examples() -> list[str]: ...
 def read(

@@ -2,8 +2,9 @@
 
 use super::array::{Array, Values};
 use super::labels::{self, LABEL_NAMES, Labels};
-use super::{ImageShape, RawData, ReadOptions, Samples, Variable, limits};
+use super::{ImageShape, Note, RawData, ReadOptions, Samples, Variable, limits};
 use crate::{Error, Result};
+use faer::Mat;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -28,19 +29,55 @@ pub(super) trait Container {
     fn custom(&self) -> Samples;
 }
 
+/// Names of training samples, their labels, test samples and their labels in files that keep the two apart, as the code
+/// that came with CRC and SRC (first two) and LC-KSVD does; labels may be one-hot.
+const TWO_PARTS: [[&str; 4]; 3] = [
+    ["tr_dat", "trls", "tt_dat", "ttls"],
+    ["NewTrain_DAT", "trainlabels", "NewTest_DAT", "testlabels"],
+    ["training_feats", "H_train", "testing_feats", "H_test"],
+];
+
 /// Picks data, labels, split, names and image shape out of a file of named arrays.
 pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Result<RawData> {
+    let index = choose(container, options.x.as_deref(), &DATA_NAMES)?;
+    let nothing_named = options.x.is_none() && options.y.is_none() && options.labels.is_none();
+    let two_parts = TWO_PARTS.iter().find(|names| names.iter().all(|name| place(container, name).is_some()));
+    if let (None, true, Some(names)) = (index, nothing_named, two_parts) {
+        return assemble_two_parts(container, options, names);
+    }
+    let index = index.ok_or_else(|| no_data(container))?;
+    let labels = find_labels(container, index, options)?;
+    let Part { x, matrix } = part(container, index, labels.as_ref(), options)?;
+    let labels = labels.map(|labels| named(container, labels)).transpose()?;
+    let (features, n) = (x.nrows(), x.ncols());
+    Ok(RawData {
+        labels,
+        is_train: split(container, n)?,
+        image_shape: image_shape(container, &matrix, features)?,
+        names: sample_names(container, n)?,
+        groups: groups(container, n, options)?,
+        ..RawData::new(x)
+    })
+}
+
+/// The samples of one variable.
+struct Part {
+    /// features x samples.
+    x: Mat<f64>,
+    /// How they were stored.
+    matrix: Matrix,
+}
+
+fn part(container: &dyn Container, index: usize, labels: Option<&Labels>, options: &ReadOptions) -> Result<Part> {
     let path = container.path();
-    let index = choose(container, options.x.as_deref(), &DATA_NAMES)?.ok_or_else(|| no_data(container))?;
     let name = &container.variables()[index].name;
     limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
     let x = container.load(index)?;
     if x.is_text() {
         return Err(Error::format(path, format!("`{name}` holds text, not numbers; choose the data with --x NAME")));
     }
-    let labels = find_labels(container, index, options)?;
     let matrix = as_matrix(container, name, &x)?;
-    let count = labels.as_ref().map(|labels| labels.text.len());
+    let count = labels.map(|labels| labels.text.len());
     let samples = orientation(path, &matrix, count, options.samples, container.custom())?;
     let (features, n) = match samples {
         Samples::Columns => (matrix.rows, matrix.cols),
@@ -50,21 +87,51 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
         return Err(Error::format(path, format!("`{name}` is empty ({} x {})", matrix.rows, matrix.cols)));
     }
     let scale = if x.integer { scalar(container, "scale")?.unwrap_or(1.0) } else { 1.0 };
-    let dense = limits::matrix(path, name, (features, n), container.file_bytes(), |feature, sample| {
+    let x = limits::matrix(path, name, (features, n), container.file_bytes(), |feature, sample| {
         let (row, col) = if samples == Samples::Columns { (feature, sample) } else { (sample, feature) };
         let place = if x.row_major { row * matrix.cols + col } else { row + col * matrix.rows };
         x.number(place) * scale
     })?;
-    // What was stored is no longer needed, and names may take as much again.
-    drop(x);
-    let labels = labels.map(|labels| named(container, labels)).transpose()?;
+    Ok(Part { x, matrix })
+}
+
+/// Training and test samples from variables of their own, in this order; `is_train` tells them apart.
+fn assemble_two_parts(container: &dyn Container, options: &ReadOptions, names: &[&str; 4]) -> Result<RawData> {
+    let path = container.path();
+    let [x_train, y_train, x_test, y_test] = *names;
+    let read = |x: &str, y: &str| -> Result<(Part, Labels)> {
+        let labels = labels_in(container, index_of(container, y)?)?;
+        let part = part(container, index_of(container, x)?, Some(&labels), options)?;
+        Ok((part, labels))
+    };
+    let (train, mut labels) = read(x_train, y_train)?;
+    let (test, test_labels) = read(x_test, y_test)?;
+    if train.x.nrows() != test.x.nrows() {
+        return Err(Error::Shape {
+            what: format!("{}: test samples `{x_test}`", path.display()),
+            expected: format!("{} features, as the training samples `{x_train}` have", train.x.nrows()),
+            found: test.x.nrows().to_string(),
+        });
+    }
+    if labels.numeric != test_labels.numeric {
+        let why = format!("one of `{y_train}` and `{y_test}` holds numbers and the other text; store both alike");
+        return Err(Error::format(path, why));
+    }
+    labels.text.extend(test_labels.text);
+    let (features, n_train, n) = (train.x.nrows(), train.x.ncols(), train.x.ncols() + test.x.ncols());
+    let value = |i: usize, j: usize| if j < n_train { train.x[(i, j)] } else { test.x[(i, j - n_train)] };
+    let x = limits::matrix(path, x_train, (features, n), container.file_bytes(), value)?;
     Ok(RawData {
-        labels,
-        is_train: split(container, n)?,
-        image_shape: image_shape(container, &matrix, features)?,
+        labels: Some(named(container, labels)?),
+        is_train: Some((0..n).map(|j| j < n_train).collect()),
+        image_shape: image_shape(container, &train.matrix, features)?,
         names: sample_names(container, n)?,
         groups: groups(container, n, options)?,
-        ..RawData::new(dense)
+        notes: vec![Note {
+            text: format!("{n_train} training samples from `{x_train}`, {} test samples from `{x_test}`", n - n_train),
+            warning: false,
+        }],
+        ..RawData::new(x)
     })
 }
 
@@ -136,13 +203,13 @@ fn orientation(
 fn choose(container: &dyn Container, said: Option<&str>, usual: &[&str]) -> Result<Option<usize>> {
     match said {
         None => Ok(usual.iter().find_map(|name| place(container, name))),
-        Some(name) => match place(container, name) {
-            Some(index) => Ok(Some(index)),
-            None => {
-                Err(Error::unknown("variable", name, container.variables().iter().map(|known| known.name.as_str())))
-            }
-        },
+        Some(name) => index_of(container, name).map(Some),
     }
+}
+
+fn index_of(container: &dyn Container, name: &str) -> Result<usize> {
+    place(container, name)
+        .ok_or_else(|| Error::unknown("variable", name, container.variables().iter().map(|known| known.name.as_str())))
 }
 
 fn place(container: &dyn Container, name: &str) -> Option<usize> {
@@ -159,10 +226,38 @@ fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) ->
         return Ok(None);
     }
     let Some(index) = choose(container, said, &LABEL_NAMES)?.filter(|&index| index != data) else { return Ok(None) };
-    let name = &container.variables()[index].name;
+    labels_in(container, index).map(Some)
+}
+
+/// The labels in one variable.
+fn labels_in(container: &dyn Container, index: usize) -> Result<Labels> {
+    let variable = &container.variables()[index];
     let (path, file_bytes) = (container.path(), container.file_bytes());
-    limits::check_expansion(path, name, &container.variables()[index].shape, file_bytes)?;
-    labels::from_array(path, name, &container.load(index)?, file_bytes).map(Some)
+    limits::check_expansion(path, &variable.name, &variable.shape, file_bytes)?;
+    let first = first_class(container)?;
+    labels::from_array(path, &variable.name, &container.load(index)?, Some(first), file_bytes)
+}
+
+/// Every vector and matrix of numbers, as stored.
+pub(super) fn matrices(container: &dyn Container) -> Result<Vec<(String, Mat<f64>)>> {
+    let path = container.path();
+    let mut found = Vec::new();
+    for (index, variable) in container.variables().iter().enumerate() {
+        let (rows, cols) = match variable.shape[..] {
+            [rows] => (rows, 1),
+            [rows, cols] => (rows, cols),
+            _ => continue,
+        };
+        limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
+        let array = container.load(index)?;
+        if array.is_text() || array.len() != rows * cols {
+            continue;
+        }
+        let at = |i: usize, j: usize| array.number(if array.row_major { i * cols + j } else { i + j * rows });
+        let matrix = limits::matrix(path, &variable.name, (rows, cols), container.file_bytes(), at)?;
+        found.push((variable.name.clone(), matrix));
+    }
+    Ok(found)
 }
 
 /// The last of the entries of each name, in the order in which the names come first.

@@ -26,12 +26,22 @@ pub(super) struct Labels {
     pub(super) numeric: bool,
 }
 
-/// The elements of a stored vector as labels.
-pub(super) fn from_array(path: &Path, name: &str, array: &Array, file_bytes: usize) -> Result<Labels> {
+/// The elements of a stored vector as labels; or the classes of a one-hot matrix, numbered from `first_class`, if that is given.
+pub(super) fn from_array(
+    path: &Path,
+    name: &str,
+    array: &Array,
+    first_class: Option<usize>,
+    file_bytes: usize,
+) -> Result<Labels> {
     if array.shape.iter().filter(|&&size| size != 1).count() > 1 {
-        return Err(Error::Shape {
+        let named = |first: usize| Some(one_hot(array)?.iter().map(|class| (class + first).to_string()).collect());
+        let text = first_class.and_then(named);
+        return text.map(|text| Labels { text, numeric: true }).ok_or_else(|| Error::Shape {
             what: format!("{}: labels `{name}`", path.display()),
-            expected: "one label per sample (a vector)".into(),
+            expected: "one label per sample (a vector), or a matrix of classes and samples with a single 1 for every \
+                       sample and 0 elsewhere"
+                .into(),
             found: limits::shape_text(&array.shape),
         });
     }
@@ -40,6 +50,31 @@ pub(super) fn from_array(path: &Path, name: &str, array: &Array, file_bytes: usi
     let label = |i| array.label(i).filter(|label| !label.is_empty()).ok_or_else(|| missing_label(path, i));
     let text = (0..array.len()).map(label).collect::<Result<Vec<String>>>()?;
     Ok(Labels { text, numeric: !array.is_text() })
+}
+
+/// The place of the only 1 in every column or, failing that, in every row; `None` where the matrix is no such thing or, as a
+/// permutation, could be both.
+fn one_hot(array: &Array) -> Option<Vec<usize>> {
+    let &[rows, cols] = array.shape.as_slice() else { return None };
+    let (mut of_col, mut of_row) = (vec![None; cols], vec![None; rows]);
+    let (mut one_per_col, mut one_per_row) = (true, true);
+    for (i, own_row) in of_row.iter_mut().enumerate() {
+        for (j, own_col) in of_col.iter_mut().enumerate() {
+            let value = array.number(if array.row_major { i * cols + j } else { i + j * rows });
+            if value == 1.0 {
+                one_per_col &= own_col.replace(i).is_none();
+                one_per_row &= own_row.replace(j).is_none();
+            } else if value != 0.0 {
+                return None;
+            }
+        }
+    }
+    let by_col: Option<Vec<usize>> = of_col.into_iter().collect::<Option<_>>().filter(|_| one_per_col);
+    let by_row: Option<Vec<usize>> = of_row.into_iter().collect::<Option<_>>().filter(|_| one_per_row);
+    match (by_col, by_row) {
+        (Some(classes), None) | (None, Some(classes)) => Some(classes),
+        _ => None,
+    }
 }
 
 /// What to say about a sample without a label.
@@ -113,7 +148,7 @@ fn canonical(cell: &str) -> Option<String> {
 pub(super) fn read_file(path: &Path) -> Result<Labels> {
     let bytes = limits::read_file(path)?;
     if bytes.starts_with(npy::MAGIC) {
-        return from_array(path, "labels", &npy::parse(path, "labels", &bytes)?, bytes.len());
+        return from_array(path, "labels", &npy::parse(path, "labels", &bytes)?, Some(0), bytes.len());
     }
     let text = std::str::from_utf8(&bytes)
         .map_err(|_| Error::format(path, "neither .npy nor UTF-8 text with one label per line"))?;

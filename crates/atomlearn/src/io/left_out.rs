@@ -23,6 +23,10 @@ pub(super) mod mat73 {
         Err(refusal(path))
     }
 
+    pub fn matrices(path: &Path, _: Vec<u8>) -> Result<Vec<(String, faer::Mat<f64>)>> {
+        Err(refusal(path))
+    }
+
     pub fn variables(path: &Path, _: Vec<u8>) -> Result<Vec<Variable>> {
         Err(refusal(path))
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::Mat;
 use crate::io::assemble::assemble;
 use crate::io::{RawData, ReadOptions};
 use flate2::Compression;
@@ -122,6 +123,61 @@ fn wrong_counts_and_shapes_are_errors() {
     assert!(other.unwrap_err().to_string().contains("Z (1 x 1 double)"));
     let empty = try_read(&file(&[doubles("X", &[0, 0], &[], false)], false), &ReadOptions::default());
     assert!(empty.unwrap_err().to_string().contains("empty"));
+}
+
+/// Three training and two test samples of two features each, with these label variables.
+fn two_parts(names: [&str; 4], train_labels: Vec<u8>, test_labels: Vec<u8>) -> Vec<u8> {
+    let train = doubles(names[0], &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], false);
+    let test = doubles(names[2], &[2, 2], &[7.0, 8.0, 9.0, 10.0], false);
+    file(&[train, train_labels, test, test_labels], false)
+}
+
+#[test]
+fn training_and_test_samples_kept_apart_become_one_with_a_split() {
+    let crc = ["tr_dat", "trls", "tt_dat", "ttls"];
+    let (trls, ttls) =
+        (doubles("trls", &[1, 3], &[2.0, 1.0, 2.0], false), doubles("ttls", &[2, 1], &[1.0, 3.0], false));
+    let options = ReadOptions { samples: Some(Samples::Columns), ..Default::default() };
+    let raw = try_read(&two_parts(crc, trls, ttls.clone()), &options).unwrap();
+    assert_eq!(raw.x, Mat::from_fn(2, 5, |i, j| (2 * j + i + 1) as f64));
+    assert_eq!(raw.labels.as_deref().unwrap(), ["2", "1", "2", "1", "3"]);
+    assert_eq!(raw.is_train.as_deref().unwrap(), [true, true, true, false, false]);
+    assert!(raw.notes[0].text.contains("3 training samples from `tr_dat`"), "{:?}", raw.notes);
+    // A file that also has the usual variable is read by that one, and a name that the user says is heeded.
+    let named = ReadOptions { x: Some("tr_dat".into()), y: Some("trls".into()), ..Default::default() };
+    let trls = doubles("trls", &[1, 3], &[2.0, 1.0, 2.0], false);
+    let raw = try_read(&two_parts(crc, trls, ttls), &named).unwrap();
+    assert_eq!((raw.x.ncols(), raw.is_train), (3, None));
+}
+
+#[test]
+fn labels_may_be_one_hot_with_classes_down_or_across() {
+    let lc_ksvd = ["training_feats", "H_train", "testing_feats", "H_test"];
+    let options = ReadOptions { samples: Some(Samples::Columns), ..Default::default() };
+    // Classes 2, 1, 2 in the columns of a matrix of two classes, and 1, 1 in the rows of another.
+    let h_train = doubles("H_train", &[2, 3], &[0.0, 1.0, 1.0, 0.0, 0.0, 1.0], false);
+    let h_test = || doubles("H_test", &[2, 2], &[1.0, 1.0, 0.0, 0.0], false);
+    let raw = try_read(&two_parts(lc_ksvd, h_train, h_test()), &options).unwrap();
+    assert_eq!(raw.labels.unwrap(), ["2", "1", "2", "1", "1"]);
+    for (values, why) in [
+        ([0.0, 1.0, 1.0, 0.0, 1.0, 1.0], "two ones in a column"),
+        ([0.0, 1.0, 1.0, 0.0, 0.0, 0.0], "a sample of no class"),
+        ([0.0, 1.0, 1.0, 0.0, 0.0, 0.5], "a share"),
+    ] {
+        let bad = doubles("H_train", &[2, 3], &values, false);
+        let message = try_read(&two_parts(lc_ksvd, bad, h_test()), &options).unwrap_err().to_string();
+        assert!(message.contains("a single 1 for every sample"), "{why}: {message}");
+    }
+}
+
+#[test]
+fn two_parts_of_other_sizes_are_an_error() {
+    let trls = doubles("trls", &[1, 3], &[2.0, 1.0, 2.0], false);
+    let ttls = doubles("ttls", &[1, 2], &[1.0, 3.0], false);
+    let train = doubles("tr_dat", &[4, 3], &[0.0; 12], false);
+    let test = doubles("tt_dat", &[5, 2], &[0.0; 10], false);
+    let message = try_read(&file(&[train, trls, test, ttls], false), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(message.contains("4 features") && message.contains("tt_dat"), "{message}");
 }
 
 #[test]

@@ -26,6 +26,11 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
     guarded(path, DAMAGED, || assemble::assemble(&Mat73::scan(path, bytes)?, options))
 }
 
+/// Its vectors and matrices of numbers.
+pub(super) fn matrices(path: &Path, bytes: Vec<u8>) -> Result<Vec<(String, faer::Mat<f64>)>> {
+    guarded(path, DAMAGED, || assemble::matrices(&Mat73::scan(path, bytes)?))
+}
+
 /// Lists what the file holds.
 pub(super) fn variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
     guarded(path, DAMAGED, || Ok(Mat73::scan(path, bytes)?.variables().to_vec()))

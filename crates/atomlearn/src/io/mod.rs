@@ -268,6 +268,19 @@ pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {
     limits::matrix(path, "the array", (features, samples), bytes.len(), |i, j| array.number(place(i, j)))
 }
 
+/// Every vector and matrix of numbers in a `.mat`, `.h5`, `.npy` or `.npz` file, by name, as it is stored; a vector of one size is a
+/// column. For files that hold something else than samples.
+pub fn read_matrices(path: &Path) -> Result<Vec<(String, Mat<f64>)>> {
+    let bytes = load(path)?;
+    match format_of(path, &bytes)? {
+        Format::Mat5 => assemble::matrices(&mat5::Mat5::scan(path, &bytes)?),
+        Format::Hdf5 => mat73::matrices(path, bytes),
+        Format::Npy => assemble::matrices(&npy::Npy::scan(path, &bytes)?),
+        Format::Npz => assemble::matrices(&npy::Npz::scan(path, &bytes)?),
+        _ => Err(Error::format(path, "not a .mat, .npy or .npz file")),
+    }
+}
+
 /// Lists what a file holds without reading the numbers; tables give one entry per column.
 pub fn variables(path: &Path) -> Result<Vec<Variable>> {
     if path.is_dir() {

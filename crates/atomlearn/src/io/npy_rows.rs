@@ -89,7 +89,7 @@ impl NpyRows {
     /// Rows `start..start + count` as labels.
     pub fn labels(&self, start: usize, count: usize) -> Result<Vec<String>> {
         // Rows are stored as they are, so that the file cannot hold more of them than its size says.
-        Ok(labels::from_array(&self.path, "labels", &self.read(start, count)?, usize::MAX)?.text)
+        Ok(labels::from_array(&self.path, "labels", &self.read(start, count)?, None, usize::MAX)?.text)
     }
 
     /// The header is read again, so that a file that was replaced meanwhile is noticed.

@@ -53,10 +53,15 @@ struct Name {
     anchor: &'static str,
 }
 
-/// The graph of a run that was looked into, if its method has one.
+/// More atoms than this are a ring of dots.
+const MOST_ATOMS: usize = 600;
+
+/// The graph of a run that was looked into, if its method has one that says something: which classes have similar atoms. One that
+/// joins no two classes, or so many atoms that nothing can be told apart, does not.
 pub fn atom_graph(id: String, record: &Record) -> Option<AtomGraphPlot> {
     let graph = record.inside.as_ref()?.graph.as_ref()?;
-    if graph.classes.len() < 2 || graph.edges.is_empty() {
+    let joins_classes = graph.edges.iter().any(|&(i, j, _)| graph.classes[i] != graph.classes[j]);
+    if !(2..=MOST_ATOMS).contains(&graph.classes.len()) || record.classes.len() > NAMES || !joins_classes {
         return None;
     }
     let angles = angles(graph);

@@ -1,8 +1,8 @@
 //! Training time against accuracy, with labels that keep clear of each other.
 
 use super::axes::{Axis, Tick, clipped};
-use super::name;
 use crate::output::tables::{is_best, percent, seconds};
+use crate::output::verdict::name;
 use crate::records::results::{Comparison, MethodResult};
 use crate::stats::statistics::mean;
 use serde::Serialize;

@@ -3,22 +3,28 @@
 use super::atom_graph::{AtomGraphPlot, atom_graph};
 use super::axes::clipped;
 use super::convergence::{Convergence, convergence};
+use super::curves::{calibration, learning_curve};
 use super::gallery::{Gallery, gallery};
 use super::heat_map::{HeatMap, heat_map};
-use super::name;
+use super::panel::Panel;
 use super::photos::{PhotoGallery, Photos, photo_gallery};
 use super::scatter::{Scatter, scatters};
-use crate::output::tables::{MAJORITY, is_best, latex, no_better_than_guessing, p_value, percent, prep_text, seconds};
-use crate::records::record::Record;
-use crate::records::results::{Comparison, Majority, MethodResult, PairTest, comparison, series};
+use crate::output::tables::{MAJORITY, is_best, latex, p_value, percent, prep_text, seconds};
+use crate::output::verdict::{LEVEL, Verdict, best, name, verdict};
+use crate::records::record::{Mistake, Record, Suspicion};
+use crate::records::results::{Comparison, CurvePoint, Majority, MethodResult, comparison, series};
+use crate::stats::metrics::{Metric, per_class};
 use crate::stats::statistics::mean;
+use atomlearn::registry;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Results that the square of tests shows at most: the most accurate.
 const MOST_TESTED: usize = 24;
-/// Significance, as everywhere.
-const LEVEL: f64 = 0.05;
+/// Rows of a table of classes; of more the worst are shown.
+const MOST_CLASSES: usize = 30;
+/// Suspicious labels that are listed.
+const MOST_SUSPICIOUS: usize = 12;
 
 /// One comparison.
 #[derive(Serialize)]
@@ -26,10 +32,27 @@ pub struct Section {
     id: usize,
     title: String,
     protocol: String,
-    headline: String,
+    verdict: Option<Verdict>,
     rows: Vec<Row>,
+    /// The columns of balanced accuracy and F1 are worth their room.
+    unbalanced: bool,
+    /// What the rows are sorted by.
+    metric: Metric,
+    metric_words: &'static str,
     /// Ends of the scale of the whiskers, in per cent.
     scale: [String; 2],
+    papers: Vec<Paper>,
+    /// Of the best result.
+    best: String,
+    classes: Vec<ClassRow>,
+    /// Classes that are not listed.
+    more_classes: usize,
+    mistakes: Vec<MistakeRow>,
+    suspicious: Vec<SuspiciousRow>,
+    /// Suspicious labels that are not listed.
+    more_suspicious: usize,
+    calibration: Option<Panel>,
+    learning_curve: Option<Panel>,
     test_name: &'static str,
     tests: Tests,
     latex: String,
@@ -47,12 +70,15 @@ pub struct Section {
 #[derive(Serialize)]
 struct Row {
     method: String,
+    /// Its name in words, or what was run.
+    title: String,
     rule: String,
     mean: String,
     std: String,
     interval: String,
+    balanced: String,
+    f1: String,
     train: String,
-    train_cpu: String,
     test: String,
     best: bool,
     /// Ends of the whisker and place of the dot, in per cent of the width of the cell.
@@ -60,6 +86,38 @@ struct Row {
     dot: f64,
     /// The mean lies below the scale.
     below: bool,
+}
+
+/// Where a method comes from.
+#[derive(Serialize)]
+struct Paper {
+    method: String,
+    title: String,
+    paper: String,
+}
+
+#[derive(Serialize)]
+struct ClassRow {
+    class: String,
+    samples: usize,
+    precision: String,
+    recall: String,
+    f1: String,
+}
+
+#[derive(Serialize)]
+struct MistakeRow {
+    sample: String,
+    truth: String,
+    found: String,
+}
+
+#[derive(Serialize)]
+struct SuspiciousRow {
+    sample: String,
+    label: String,
+    proba: String,
+    suggested: String,
 }
 
 #[derive(Serialize)]
@@ -85,20 +143,37 @@ struct PValue {
 }
 
 /// The section for the records of one group.
-pub fn section(id: usize, records: &[&Record], photos: Option<&Photos>) -> Section {
-    let comparison = comparison(records);
+pub fn section(id: usize, records: &[&Record], curve: Vec<CurvePoint>, photos: Option<&Photos>) -> Section {
+    let comparison = Comparison { learning_curve: curve, ..comparison(records) };
     let series = series(records);
     let file = comparison.data.path.rsplit(['/', '\\']).next().unwrap_or_default();
     let looked_into = || series.iter().filter_map(|records| records.iter().find(|r| r.inside.is_some()));
     let graph = |(i, record): (usize, &&Record)| atom_graph(format!("graph{id}-{i}"), record);
     let scale = whisker_scale(&comparison.results);
+    let best = best(&comparison);
+    let classes = best.map_or_else(Vec::new, |best| class_rows(best, &comparison.classes));
+    let suspicious = suspicious(records);
+    let photos = photos.and_then(|photos| photo_gallery(photos, records));
     Section {
         id,
         title: file.to_string(),
         protocol: protocol(&comparison, records),
-        headline: headline(&comparison),
-        rows: rows(&comparison, scale),
+        verdict: verdict(&comparison),
+        rows: rows(&comparison, scale, records),
+        unbalanced: is_unbalanced(&comparison),
+        metric: comparison.protocol.metric,
+        metric_words: comparison.protocol.metric.words(),
         scale: scale.map(|value| format!("{:.1}", 100.0 * value)),
+        papers: papers(&comparison, records),
+        best: best.map_or_else(String::new, |best| name(best, &comparison)),
+        more_classes: comparison.classes.len().saturating_sub(classes.len()),
+        classes,
+        // With pictures the mistakes are shown as such.
+        mistakes: best.filter(|_| photos.is_none()).map_or_else(Vec::new, |best| mistakes(best, records)),
+        more_suspicious: suspicious.len().saturating_sub(MOST_SUSPICIOUS),
+        suspicious: suspicious.into_iter().take(MOST_SUSPICIOUS).collect(),
+        calibration: calibration(id, &series),
+        learning_curve: best.and_then(|best| learning_curve(id, &comparison.learning_curve, &best.name())),
         test_name: match comparison.tests.first().map(|test| test.test) {
             Some("mcnemar") => "McNemar's exact test on the one split",
             Some("crossed") => "paired test over samples and splits, both taken as random",
@@ -110,13 +185,93 @@ pub fn section(id: usize, records: &[&Record], photos: Option<&Photos>) -> Secti
         scatters: scatters(id, &comparison),
         convergence: convergence(id, &series),
         heat_maps: heat_maps(id, &comparison),
-        photos: photos.and_then(|photos| photo_gallery(photos, records)),
+        photos,
         galleries: looked_into().filter_map(|record| gallery(record)).collect(),
         graphs: looked_into().enumerate().filter_map(graph).collect(),
         warnings: warnings(&comparison),
         params: params(&comparison),
         provenance: provenance(&comparison),
     }
+}
+
+/// Precision, recall and F1 of every class; of many classes those that are found worst.
+fn class_rows(best: &MethodResult, classes: &[String]) -> Vec<ClassRow> {
+    let found = per_class(&best.confusion);
+    let mut order: Vec<usize> = (0..classes.len().min(found.len())).collect();
+    if order.len() > MOST_CLASSES {
+        order.sort_by(|&a, &b| found[a].f1.unwrap_or(2.0).total_cmp(&found[b].f1.unwrap_or(2.0)));
+        order.truncate(MOST_CLASSES);
+    }
+    let text = |share: Option<f64>| share.map_or("–".into(), percent);
+    let row = |c: usize| ClassRow {
+        class: clipped(&classes[c], 48),
+        samples: found[c].samples,
+        precision: text(found[c].precision),
+        recall: text(found[c].recall),
+        f1: text(found[c].f1),
+    };
+    order.into_iter().map(row).collect()
+}
+
+/// What a sample is called.
+fn sample_text(sample: usize, name: Option<&String>) -> String {
+    name.map_or_else(|| format!("sample {sample}"), |name| clipped(name, 48))
+}
+
+/// The mistakes of the best method that it was most sure of.
+fn mistakes(best: &MethodResult, records: &[&Record]) -> Vec<MistakeRow> {
+    let own = |record: &&&Record| record.name() == best.name() && !record.mistakes.is_empty();
+    let Some(record) = records.iter().find(own) else { return Vec::new() };
+    let class = |c: usize| clipped(record.classes.get(c).map_or("", String::as_str), 48);
+    let row = |mistake: &Mistake| MistakeRow {
+        sample: sample_text(mistake.sample, mistake.name.as_ref()),
+        truth: class(mistake.truth),
+        found: class(mistake.found),
+    };
+    record.mistakes.iter().map(row).collect()
+}
+
+/// What `auto` doubts, where it took part.
+fn suspicious(records: &[&Record]) -> Vec<SuspiciousRow> {
+    let Some(record) = records.iter().find(|record| !record.suspicious.is_empty()) else { return Vec::new() };
+    let row = |doubt: &Suspicion| SuspiciousRow {
+        sample: sample_text(doubt.sample, doubt.name.as_ref()),
+        label: clipped(&doubt.label, 48),
+        proba: format!("{:.3}", doubt.proba),
+        suggested: clipped(&doubt.suggested, 48),
+    };
+    record.suspicious.iter().map(row).collect()
+}
+
+/// The largest class has more than one and a half times the test samples of the smallest.
+fn is_unbalanced(comparison: &Comparison) -> bool {
+    let Some(first) = comparison.results.first() else { return false };
+    let sizes = || (0..comparison.classes.len()).map(|c| first.confusion.samples(c));
+    let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
+    !comparison.protocol.metric.is_default() || 2 * most > 3 * least
+}
+
+/// What was run, for learners that are none of ours.
+fn external<'a>(result: &MethodResult, records: &[&'a Record]) -> Option<&'a String> {
+    records.iter().find(|record| record.name() == result.name()).and_then(|record| record.external.as_ref())
+}
+
+/// Where every method comes from, each once.
+fn papers(comparison: &Comparison, records: &[&Record]) -> Vec<Paper> {
+    let mut papers: Vec<Paper> = Vec::new();
+    for result in &comparison.results {
+        if papers.iter().any(|known| known.method == result.method) {
+            continue;
+        }
+        let known = registry::method(&result.method).ok().filter(|_| external(result, records).is_none());
+        let (title, paper) = match (known, external(result, records)) {
+            (Some(method), _) => (method.title.to_string(), method.paper.to_string()),
+            (None, Some(what)) => ("not a method of atomlearn".to_string(), clipped(what, 200)),
+            (None, None) => continue,
+        };
+        papers.push(Paper { method: result.method.clone(), title, paper });
+    }
+    papers
 }
 
 /// How the experiment was laid out, in a sentence.
@@ -149,36 +304,6 @@ fn protocol(comparison: &Comparison, records: &[&Record]) -> String {
     )
 }
 
-/// Who was best, and whether that means anything.
-fn headline(comparison: &Comparison) -> String {
-    let Some(best) = comparison.results.iter().find(|result| is_best(result, &comparison.results)) else {
-        return String::new();
-    };
-    let interval = best
-        .ci95
-        .map_or(String::new(), |[low, high]| format!(" (95 % interval {} to {})", percent(low), percent(high)));
-    let is_best = |method: &str, rule: &str| method == best.name() && rule == best.rule;
-    let with_best = |test: &&PairTest| is_best(&test.a, &test.a_rule) != is_best(&test.b, &test.b_rule);
-    let against: Vec<f64> = comparison.tests.iter().filter(with_best).map(|test| test.p_holm).collect();
-    let clear = against.iter().filter(|p| **p < LEVEL).count();
-    let verdict = match (against.len(), clear) {
-        (0, _) => String::new(),
-        (1, 1) => " The other result is significantly lower (p < 0.05).".into(),
-        (1, _) => " The other result is not significantly different.".into(),
-        (all, 0) => format!(" None of the {all} other results differs significantly from it."),
-        (all, clear) if all == clear => {
-            format!(" All {all} other results differ significantly from it (p < 0.05 after Holm's correction).")
-        }
-        (all, clear) => format!(
-            " {clear} of the {all} other results {} significantly from it (p < 0.05 after Holm's correction); the rest \
-             might be as good.",
-            if clear == 1 { "differs" } else { "differ" }
-        ),
-    };
-    let guessing = no_better_than_guessing(comparison).map_or(String::new(), |sentence| format!(" {sentence}"));
-    format!("Most accurate: {} with {} %{interval}.{verdict}{guessing}", name(best, comparison), percent(best.mean))
-}
-
 /// Ends of the scale on which intervals are drawn: all of them, but no result far below the median squeezes the others.
 fn whisker_scale(results: &[MethodResult]) -> [f64; 2] {
     let ends = |result: &MethodResult| result.ci95.unwrap_or([result.mean; 2]);
@@ -191,19 +316,26 @@ fn whisker_scale(results: &[MethodResult]) -> [f64; 2] {
     if high - low < 1e-3 { [low - 5e-3, high + 5e-3] } else { [low, high] }
 }
 
-fn rows(comparison: &Comparison, [low, high]: [f64; 2]) -> Vec<Row> {
+/// One row per result and one of guessing, the best first.
+fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> Vec<Row> {
     let place = |value: f64| {
         let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
         (1000.0 * (0.04 + 0.92 * share)).round() / 10.0
     };
+    let title = |result: &MethodResult| match external(result, records) {
+        Some(what) => clipped(what, 60),
+        None => registry::method(&result.method).map_or_else(|_| String::new(), |method| method.title.to_string()),
+    };
     let row = |result: &MethodResult| Row {
         method: result.name(),
+        title: title(result),
         rule: result.rule.clone(),
         mean: percent(result.mean),
         std: result.std.map_or("–".into(), percent),
         interval: result.ci95.map_or("–".into(), |[a, b]| format!("{} to {}", percent(a), percent(b))),
+        balanced: percent(mean(&result.balanced_accuracy)),
+        f1: percent(mean(&result.macro_f1)),
         train: seconds(mean(&result.train_seconds)),
-        train_cpu: seconds(mean(&result.train_cpu_seconds)),
         test: seconds(mean(&result.test_seconds)),
         best: is_best(result, &comparison.results),
         whisker: result.ci95.filter(|_| result.mean >= low).map(|ci| ci.map(place)),
@@ -212,19 +344,24 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2]) -> Vec<Row> {
     };
     let guessing = |majority: &Majority| Row {
         method: MAJORITY.into(),
+        title: "always guessing the most frequent class".into(),
         rule: "–".into(),
         mean: percent(majority.mean),
         std: "–".into(),
         interval: "–".into(),
+        balanced: "–".into(),
+        f1: "–".into(),
         train: "–".into(),
-        train_cpu: "–".into(),
         test: "–".into(),
         best: false,
         whisker: None,
         dot: place(majority.mean),
         below: majority.mean < low,
     };
-    comparison.results.iter().map(row).chain(comparison.majority.as_ref().map(guessing)).collect()
+    let scored = comparison.results.iter().map(|result| (result.score, row(result)));
+    let mut rows: Vec<(f64, Row)> = scored.chain(comparison.majority.iter().map(|m| (m.mean, guessing(m)))).collect();
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn tests(comparison: &Comparison) -> Tests {
@@ -236,7 +373,7 @@ fn tests(comparison: &Comparison) -> Tests {
         known.insert((b, a), test.p_holm);
     }
     let mut shown: Vec<&MethodResult> = comparison.results.iter().collect();
-    shown.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    shown.sort_by(|a, b| b.score.total_cmp(&a.score));
     shown.truncate(MOST_TESTED);
     let keys: Vec<String> = shown.iter().map(|result| key(&result.name(), &result.rule)).collect();
     let cell = |a: &String, b: &String| match known.get(&(a.clone(), b.clone())) {
@@ -255,7 +392,7 @@ fn heat_maps(id: usize, comparison: &Comparison) -> Vec<HeatMap> {
     let best = |result: &MethodResult| is_best(result, &comparison.results);
     let mut shown: Vec<&MethodResult> =
         comparison.results.iter().filter(|result| result.in_use || best(result)).collect();
-    shown.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    shown.sort_by(|a, b| b.score.total_cmp(&a.score));
     let map = |(i, result): (usize, &&MethodResult)| {
         let title = format!("{}, {} %", name(result, comparison), percent(result.mean));
         heat_map(format!("heat{id}-{i}"), title, &result.confusion, &comparison.classes)
@@ -286,12 +423,15 @@ fn params(comparison: &Comparison) -> Vec<(String, String)> {
 
 fn provenance(comparison: &Comparison) -> Vec<(&'static str, String)> {
     let origin = &comparison.provenance;
-    vec![
+    let command = origin.origin.command.as_ref().map(|command| ("command", command.clone()));
+    let mut facts = vec![
         ("data", comparison.data.path.clone()),
         ("SHA-256 of the data", comparison.data.sha256.clone()),
         ("version", format!("atomlearn {}", origin.version)),
         ("started", origin.time.clone()),
         ("processor", origin.cpu.clone()),
         ("threads", origin.threads.to_string()),
-    ]
+    ];
+    facts.extend(command);
+    facts
 }

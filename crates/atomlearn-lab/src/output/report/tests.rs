@@ -1,10 +1,11 @@
 use super::*;
+use crate::output::verdict::verdict;
 use crate::protocol::data::LabData;
 use crate::protocol::splits;
 use crate::records::diagnostics::Inside;
 use crate::records::jsonl::Appender;
 use crate::records::record;
-use crate::records::record::{Mistake, RuleOutcome};
+use crate::records::record::{Mistake, RuleOutcome, Suspicion};
 use crate::run::compare::{Entry, Plan, Run, Watch};
 use crate::stats::confusion;
 use atomlearn::io::{ImageShape, RawData};
@@ -121,8 +122,11 @@ fn the_page_has_every_part_and_needs_no_network() {
         "\\toprule",
         "Time against accuracy",
         "Are the differences real?",
-        "Convergence",
+        "How training converged",
         "Test accuracy % by rule",
+        "class=\"verdict",
+        "is right on",
+        "Classes of",
         "Confusion matrix",
         "Atom graph of lcdl-sv",
         "data:image/png;base64,",
@@ -168,6 +172,17 @@ fn no_text_of_a_record_can_break_the_page() {
         record.data.path = evil.into();
         record.data.sha256 = evil.into();
         record.protocol.prep = evil.into();
+        record.external = Some(evil.into());
+        record.provenance.origin.command = Some(evil.into());
+        record.provenance.origin.data_args = Some(evil.into());
+        record.mistakes.iter_mut().for_each(|mistake| mistake.name = Some(evil.into()));
+        record.suspicious = vec![Suspicion {
+            sample: 0,
+            name: Some(evil.into()),
+            label: evil.into(),
+            proba: 0.1,
+            suggested: evil.into(),
+        }];
         record.provenance.cpu = evil.into();
         record.provenance.time = evil.into();
         record.provenance.version = evil.into();
@@ -260,7 +275,7 @@ fn hostile_insides_are_refused_by_line() {
     many(bad.inside.as_mut().unwrap());
     assert!(crate::records::diagnostics::check(inside(&bad), &bad).is_err());
     let mut slow = records[0].clone();
-    slow.train_seconds = -1.0;
+    slow.times.train_seconds = -1.0;
     std::fs::remove_file(&file).unwrap();
     Appender::open_now(&file).unwrap().append(&slow).unwrap();
     assert!(record::read(&file).unwrap_err().to_string().contains("a time is negative"));
@@ -282,7 +297,7 @@ fn a_hundred_classes_are_a_small_page() {
 #[test]
 fn images_are_shown_with_their_mistakes() {
     let mut records = records(&["crc"], SHAPE, "unit");
-    records[0].mistakes = vec![Mistake { sample: 5, truth: 0, found: 1, margin: 0.5 }];
+    records[0].mistakes = vec![Mistake { sample: 5, truth: 0, found: 1, margin: 0.5, name: None }];
     let (examples, places) = Photos::wanted(&[0, 0, 1, 1, 1, 0], 2, &records);
     assert_eq!(
         (&examples[..], &places[..]),
@@ -295,4 +310,67 @@ fn images_are_shown_with_their_mistakes() {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page_with(&records, Some(&Photos::default())).unwrap().contains("photos0"));
+}
+
+/// A comparison of three results: two that cannot be told apart, and one that is worse.
+fn three() -> crate::records::results::Comparison {
+    let mut records = records(&["ridge", "crc", "knn"], SHAPE, "unit");
+    let n = 200;
+    for record in &mut records {
+        record.classes = vec!["a".into(), "b".into()];
+        record.truth = (0..n).map(|i| i % 2).collect();
+        record.tested = (0..n).collect();
+        record.majority = Some(0.5);
+        let wrong = ["ridge", "crc", "knn"]
+            .iter()
+            .position(|key| *key == record.method)
+            .map(|place| [10, 11, 60][place])
+            .unwrap();
+        let predictions: Vec<usize> = (0..n).map(|i| if i < wrong { 1 - i % 2 } else { i % 2 }).collect();
+        let accuracy = confusion::accuracy(&record.truth, &predictions);
+        record.rules =
+            vec![RuleOutcome { rule: record.rule.clone(), accuracy, predictions, auc: None, probability: None }];
+        record.times.train_seconds = if record.method == "crc" { 0.001 } else { 1.0 };
+        record.times.test_seconds = 0.0;
+        record.provenance.origin.data_args = Some("toy.csv --y class".into());
+    }
+    crate::records::results::comparisons(&records).remove(0)
+}
+
+#[test]
+fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
+    let mut comparison = three();
+    let found = verdict(&comparison).unwrap();
+    assert_eq!(found.advice, "Use ridge.");
+    assert!(found.reason.contains("right on 95.00 %"), "{}", found.reason);
+    assert!(found.over_guessing.as_ref().unwrap().contains("45.0 points better"), "{found:?}");
+    assert_eq!((&found.alike[..], found.useless), (&["crc".to_string()][..], false));
+    assert!(found.certainty.contains("1 of the 2 other results is lower beyond chance"), "{}", found.certainty);
+    assert!(
+        found.faster.as_ref().unwrap().contains("crc is fastest: 0.0010 s to train and test, against 1.00 s"),
+        "{found:?}"
+    );
+    assert_eq!(found.command.as_deref(), Some("atomlearn train toy.csv --y class --method ridge -o best.model"));
+    // The matrix and the verdict go by the same numbers.
+    let clear = comparison.tests.iter().filter(|test| test.p_holm < 0.05).count();
+    assert_eq!(clear, 2, "knn differs from both");
+    // What was set is in the command, what guessing gets can make all useless, and a program has no command.
+    comparison.results[0].params.insert("lambda".into(), 0.25.into());
+    assert!(verdict(&comparison).unwrap().command.unwrap().contains("--set lambda=0.25"));
+    comparison.majority.as_mut().unwrap().mean = 0.94;
+    let useless = verdict(&comparison).unwrap();
+    assert!(useless.useless && useless.advice == "Use none of these yet." && useless.command.is_none());
+    comparison.majority.as_mut().unwrap().mean = 0.5;
+    comparison.results[0].method = "my program".into();
+    assert_eq!(verdict(&comparison).unwrap().command, None);
+}
+
+#[test]
+fn an_atom_graph_that_joins_no_two_classes_is_not_drawn() {
+    let mut records = records(&["lcdl-sv"], SHAPE, "unit");
+    assert!(page(&records).unwrap().contains("id=\"graph0\""));
+    let graph = records[0].inside.as_mut().unwrap().graph.as_mut().unwrap();
+    let classes = graph.classes.clone();
+    graph.edges.retain(|&(i, j, _)| classes[i] == classes[j]);
+    assert!(!page(&records).unwrap().contains("id=\"graph0\""));
 }

@@ -4,7 +4,7 @@ use crate::output::tables;
 use crate::protocol::data::synthetic;
 use crate::protocol::splits;
 use crate::records::results::comparisons;
-use atomlearn::registry::METHODS;
+use atomlearn::registry::{self, METHODS};
 
 /// Four classes of twelve samples, and every method of the registry.
 fn toy() -> (LabData, Vec<Entry>) {
@@ -146,7 +146,7 @@ fn tuned_entries() -> Vec<Entry> {
         };
         let fixed: Vec<String> = fixed.iter().map(|name| name.to_string()).collect();
         let grid = Grid::new(method, &axes.iter().map(axis).collect::<Vec<_>>(), &fixed).unwrap();
-        let spec = tune::Spec { grid, folds: 3, seed: 5, one_se: false };
+        let spec = tune::Spec { grid, folds: 3, seed: 5, one_se: false, metric: Metric::default() };
         Entry { tune: Some(spec), ..Entry::new(method, method.complete(&Values::new()).unwrap()) }
     };
     let lcdl = [("lambda1", json!([1e-3, 1e-1])), ("max_iter", json!([0, 2])), ("eta2", json!([1.0, 10.0]))];
@@ -161,9 +161,9 @@ fn tuned_methods_choose_on_every_training_part_and_resume() {
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let whole = plan.run(&[], None, &mut ()).unwrap();
     for record in &whole {
-        let entry = entries.iter().find(|entry| entry.method.key == record.method).unwrap();
+        let entry = entries.iter().find(|entry| entry.key() == record.method).unwrap();
         let (spec, places) = (entry.tune.as_ref().unwrap(), &splits.splits[record.split].train);
-        let (method, base) = (entry.method, &entry.params);
+        let (method, base) = (registry::method(entry.key()).unwrap(), &entry.params);
         let folds = Folds::new(&data, places, spec.folds, spec.seed).unwrap();
         let tuned = Tuning { folds: &folds, prep: &prep, method, base, spec }.run(&[], None, &()).unwrap();
         let choice = record.tuned.as_ref().unwrap();
@@ -210,7 +210,7 @@ fn methods_choose_their_own_preprocessing() {
         spec.grid = spec.grid.clone().with_preps(&preps).unwrap();
     }
     // One more that is not tuned takes the first.
-    entries.push(Entry::new(entries[1].method, entries[1].params.clone()));
+    entries.push(Entry::new(registry::method(entries[1].key()).unwrap(), entries[1].params.clone()));
     let plan = Plan { data: &data, splits: &splits, prep: &preps[0], entries: &entries };
     for record in plan.run(&[], None, &mut ()).unwrap() {
         let prep = record.tuned.as_ref().map_or("unit", |choice| choice.chosen["prep"].as_str().unwrap());

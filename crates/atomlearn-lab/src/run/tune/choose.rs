@@ -5,12 +5,11 @@ use crate::protocol::data::DataInfo;
 use crate::protocol::grid::{Axis, ITERATIONS, PREP};
 use crate::protocol::params_file;
 use crate::records::provenance::Provenance;
-use crate::stats::statistics::{accuracy_interval95, std};
+use crate::stats::statistics::{accuracy_interval95, mean, std};
 use atomlearn::grid::steps_from;
 use atomlearn::registry::Values;
 use atomlearn::{Error, Result};
 use serde::Serialize;
-use std::cmp::Reverse;
 
 /// Schema of [`Tuned`].
 pub const SCHEMA: &str = "atomlearn.tune/1";
@@ -26,7 +25,12 @@ pub struct Point {
     pub correct: usize,
     /// Share of right validation samples over all folds.
     pub mean: f64,
-    /// Standard error of the mean over folds; null if the point failed.
+    /// Where something else is chosen by, its value on each fold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<f64>,
+    /// What points are ranked by: `mean`, or the mean of `measured`.
+    pub score: f64,
+    /// Standard error of the score over folds; null if the point failed.
     pub std_error: Option<f64>,
     /// Why the point failed, on whatever fold.
     pub failed: Option<String>,
@@ -36,7 +40,8 @@ pub struct Point {
 
 impl Point {
     /// Counts one fold; `failures` are the reasons that its unit gave.
-    pub(super) fn add(&mut self, correct: Option<usize>, samples: usize, failures: &[String]) {
+    pub(super) fn add(&mut self, correct: Option<usize>, measured: Option<f64>, samples: usize, failures: &[String]) {
+        self.measured.extend(measured);
         match correct {
             Some(correct) => {
                 self.accuracy.push(correct as f64 / samples as f64);
@@ -51,7 +56,9 @@ impl Point {
         self.params = params;
         if self.failed.is_none() && self.samples > 0 {
             self.mean = self.correct as f64 / self.samples as f64;
-            self.std_error = std(&self.accuracy).map(|std| std / (self.accuracy.len() as f64).sqrt());
+            let values = if self.measured.is_empty() { &self.accuracy } else { &self.measured };
+            self.score = if self.measured.is_empty() { self.mean } else { mean(&self.measured) };
+            self.std_error = std(values).map(|std| std / (values.len() as f64).sqrt());
         }
     }
 }
@@ -136,12 +143,15 @@ impl Tuned {
         let axes = grid.axes();
         let away = |i: usize| steps_from(tuning.base, &axes, i);
         // Ties go to the point that is fewest grid steps away from the defaults, then to the first in grid order.
-        let best = usable().min_by_key(|&i| (Reverse(points[i].correct), away(i), i)).ok_or_else(|| {
+        let better = |&a: &usize, &b: &usize| {
+            points[b].score.total_cmp(&points[a].score).then_with(|| (away(a), a).cmp(&(away(b), b)))
+        };
+        let best = usable().min_by(better).ok_or_else(|| {
             let why = points.iter().find_map(|point| point.failed.clone()).unwrap_or_default();
             Error::numeric(format!("tuning {}", tuning.method.key), format!("every point of the grid failed: {why}"))
         })?;
-        let threshold = points[best].mean - points[best].std_error.unwrap_or(0.0);
-        let near: Vec<usize> = usable().filter(|&i| points[i].mean >= threshold).collect();
+        let threshold = points[best].score - points[best].std_error.unwrap_or(0.0);
+        let near: Vec<usize> = usable().filter(|&i| points[i].score >= threshold).collect();
         let iterations = |i: usize| points[i].params.get(ITERATIONS).and_then(|value| value.as_u64());
         let simplest = near.iter().copied().min_by_key(|&i| (iterations(i), away(i), i)).unwrap_or(best);
         let taken = &points[if tuning.spec.one_se { simplest } else { best }];
@@ -165,6 +175,7 @@ impl Tuned {
                 folds: tuning.folds.splits.len(),
                 seed: tuning.folds.seed,
                 prep: grid.prep_text(tuning.prep),
+                metric: tuning.spec.metric,
             },
             results: vec![chosen],
             chosen: taken.params.clone(),
@@ -172,7 +183,7 @@ impl Tuned {
                 threshold,
                 points: near.len(),
                 params: points[simplest].params.clone(),
-                mean: points[simplest].mean,
+                mean: points[simplest].score,
             },
             grid: grid.axes().into_iter().cloned().collect(),
             failed: points.len() - usable().count(),
@@ -191,10 +202,10 @@ impl Tuned {
         &self.results[0]
     }
 
-    /// The points with the most right answers, best first; failed ones are left out.
+    /// The points that rank highest, best first; failed ones are left out.
     pub fn top(&self, most: usize) -> Vec<&Point> {
         let mut order: Vec<&Point> = self.points.iter().filter(|point| point.failed.is_none()).collect();
-        order.sort_by_key(|point| Reverse(point.correct));
+        order.sort_by(|a, b| b.score.total_cmp(&a.score));
         order.truncate(most);
         order
     }
@@ -203,7 +214,7 @@ impl Tuned {
     pub fn profile(&self, axis: &Axis) -> Vec<Option<f64>> {
         let best = |value: &serde_json::Value| {
             let with = self.points.iter().filter(|point| point.failed.is_none() && point.params[&axis.name] == *value);
-            with.map(|point| point.mean).reduce(f64::max)
+            with.map(|point| point.score).reduce(f64::max)
         };
         axis.values.iter().map(best).collect()
     }
@@ -218,9 +229,11 @@ impl Tuned {
     pub fn params_text(&self) -> Result<String> {
         let best = self.best();
         let (p, name) = (&self.protocol, self.data.path.rsplit(['/', '\\']).next().unwrap_or_default());
+        let metric = self.protocol.metric;
+        let chosen_by = if metric.is_default() { String::new() } else { format!("; chosen by {}", metric.words()) };
         let origin = format!(
             "{}-fold cross-validation on {} training samples of {} (SHA-256 {}...), seed {}:\n\
-             {:.2} % of the validation samples right, standard error {:.2}; {} points of the grid, {} failed.",
+             {:.2} % of the validation samples right, standard error {:.2}; {} points of the grid, {} failed{chosen_by}.",
             p.folds,
             p.samples,
             name.replace(char::is_control, " "),

@@ -5,6 +5,7 @@ use crate::protocol::grid::Grid;
 use crate::protocol::splits::Split;
 use crate::run::prepared::Prepared;
 use crate::stats::confusion::accuracy;
+use crate::stats::metrics::Metric;
 use atomlearn::registry;
 use serde_json::{Value, json};
 
@@ -14,7 +15,13 @@ fn axis(name: &str, values: Value) -> Axis {
 
 fn spec(key: &str, own: &[Axis], fixed: &[&str]) -> Spec {
     let fixed: Vec<String> = fixed.iter().map(|name| name.to_string()).collect();
-    Spec { grid: Grid::new(registry::method(key).unwrap(), own, &fixed).unwrap(), folds: 3, seed: 1, one_se: false }
+    Spec {
+        grid: Grid::new(registry::method(key).unwrap(), own, &fixed).unwrap(),
+        folds: 3,
+        seed: 1,
+        one_se: false,
+        metric: Metric::default(),
+    }
 }
 
 fn lcdl() -> Spec {
@@ -202,4 +209,34 @@ fn warnings_of_trainings_are_told() {
     assert!(text.contains(&format!("{} of {} trainings warned", tuned.warned, tuned.trainings)));
     let resumed = run("lcdl-sv", &spec, &read(&file).unwrap(), None, &()).unwrap();
     assert_eq!((resumed.warned, resumed.warnings.len()), (tuned.warned, tuned.warnings.len()));
+}
+
+#[test]
+fn another_measure_chooses_other_points_and_its_records_are_its_own() {
+    // One class of four has a tenth of the samples: what is best for accuracy need not be best for the small class.
+    let all = synthetic(3, 40, 6, 2);
+    let kept: Vec<usize> = (0..all.targets.len()).filter(|&i| all.targets[i] > 0 || i % 8 == 0).collect();
+    let folds = Folds::new(&all, &kept, 3, 1).unwrap();
+    let method = registry::method("knn").unwrap();
+    let base = method.complete(&Values::new()).unwrap();
+    let tuned = |metric: Metric, known: &[UnitRecord], file: Option<&Path>| {
+        let spec = Spec { metric, ..spec("knn", &[axis("k", json!([1, 5, 9, 15, 21]))], &[]) };
+        let tuning = Tuning { folds: &folds, prep: &"unit".parse().unwrap(), method, base: &base, spec: &spec };
+        let file = file.map(|path| Appender::open_now(path).unwrap());
+        tuning.run(known, file.as_ref(), &()).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("units.jsonl");
+    let balanced = tuned(Metric::BalancedAccuracy, &[], Some(&path));
+    let plain = tuned(Metric::Accuracy, &read(&path).unwrap(), None);
+    for point in &balanced.points {
+        assert_eq!(point.score, crate::stats::statistics::mean(&point.measured));
+        assert!(point.measured.len() == 3 && point.score <= balanced.top(1)[0].score);
+    }
+    assert!(plain.points.iter().all(|point| point.measured.is_empty() && point.score == point.mean));
+    // With as many neighbors as others have samples, the small class is never found: a third of the recall is lost.
+    let of = |tuned: &Tuned, k: usize| tuned.points.iter().find(|point| point.params["k"] == k).unwrap().clone();
+    let (few, many) = (of(&balanced, 1), of(&balanced, 21));
+    assert!(many.score <= 2.0 / 3.0 + 1e-12 && few.score > many.score, "{} {}", few.score, many.score);
+    assert!(many.mean > 0.75, "{}", many.mean);
 }

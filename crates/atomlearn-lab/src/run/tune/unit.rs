@@ -17,6 +17,8 @@ impl Tuning<'_> {
     ) -> Result<UnitRecord> {
         let clock = Clock::start();
         let grid = &self.spec.grid;
+        let (metric, n_classes) = (self.spec.metric, fold.train.classes().len());
+        let measure = |found: &[usize]| metric.value(&fold.truth, found, n_classes);
         let path = Path {
             method: self.method,
             params: self.unit_params(unit),
@@ -26,8 +28,9 @@ impl Tuning<'_> {
             train: &fold.train,
             test: fold.test.as_ref(),
             truth: &fold.truth,
+            measure: (!metric.is_default()).then_some(&measure),
         };
-        let Seen { correct, failures, warnings } = path.follow(stop)?;
+        let Seen { correct, measured, failures, warnings } = path.follow(stop)?;
         Ok(UnitRecord {
             schema: super::RECORD_SCHEMA.into(),
             key: key.into(),
@@ -37,6 +40,7 @@ impl Tuning<'_> {
             iterations: unit.iterations.clone(),
             samples: fold.truth.len(),
             correct,
+            measured,
             failures,
             warnings,
             seconds: clock.stop().0,

@@ -138,6 +138,7 @@ impl Open {
             train: &part,
             test: test.as_ref(),
             truth: &truth,
+            measure: None,
         };
         Ok(path.follow(stop)?.correct)
     }
