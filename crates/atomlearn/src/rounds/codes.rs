@@ -145,7 +145,7 @@ impl Coding {
 /// Keeps the classifiers of the last iteration in a checkpoint.
 pub(crate) fn store_svm(message: &mut Message, svm: &Svm) {
     message.put("last.weights", svm.weights.clone());
-    message.put("last.bias", svm.bias_row());
+    message.put_row("last.bias", &svm.bias);
 }
 
 /// The counterpart of [`store_svm`].

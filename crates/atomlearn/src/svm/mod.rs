@@ -44,7 +44,7 @@ impl Svm {
         Svm { weights: Mat::zeros(dim, n_classes), bias: vec![0.0; n_classes] }
     }
 
-    /// `b` as a 1 x classes matrix, so that it can be a model part.
+    /// `b` as a 1 x classes matrix.
     pub fn bias_row(&self) -> Mat<f64> {
         Mat::from_fn(1, self.bias.len(), |_, c| self.bias[c])
     }
