@@ -70,6 +70,11 @@ impl Console {
         }
     }
 
+    /// Whether notes are to be left out.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Warns, even with `--quiet`.
     pub fn warn(&self, text: &str) {
         self.labelled("warning", "\x1b[1;33m", text);

@@ -34,6 +34,11 @@ impl Failure {
         Failure { code: BAD_FILE, message: message.into() }
     }
 
+    /// What went wrong, as a sentence.
+    pub fn into_message(self) -> String {
+        self.message
+    }
+
     /// Prints the message and gives the exit code.
     pub fn report(&self, console: &Console) -> ExitCode {
         console.error(&self.message);

@@ -46,6 +46,16 @@ impl Model {
         py.detach(|| self.0.write_onnx(&path)).map_err(to_python)
     }
 
+    /// Writes the model's card, Markdown with front matter, which calls the model file `file`; only in the place of another card.
+    fn write_card(&self, py: Python<'_>, path: PathBuf, file: &str) -> PyResult<()> {
+        check_outputs(&[], &[(&path, Kind::Card)], false)?;
+        py.detach(|| {
+            let card = atomlearn_lab::card::card(&self.0, file)?;
+            atomlearn::file::write_atomically(&path, card.as_bytes())
+        })
+        .map_err(to_python)
+    }
+
     /// A model from the bytes of a model file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {

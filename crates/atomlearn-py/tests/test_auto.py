@@ -163,3 +163,22 @@ def test_many_samples_leave_rows_without_an_estimate():
     assert p.shape == (4400, 2) and 3900 <= judged.sum() < 4400
     assert np.mean(p[judged].argmax(axis=1) == y[judged]) == pytest.approx(model.loo_accuracy_)
     same(pickle.loads(pickle.dumps(model)), model)
+
+
+def test_missing_values_are_the_medians_of_their_features(digits, tmp_path):
+    X, y, X_test, _ = digits
+    rng = np.random.default_rng(0)
+    holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    model = AutoClassifier().fit(holes, y)
+    medians = np.nanmedian(holes, axis=0)
+    filled = AutoClassifier().fit(np.where(np.isnan(holes), medians, holes), y)
+    new = np.where(rng.random(X_test.shape) < 0.1, np.nan, X_test)
+    expected = filled.predict_proba(np.where(np.isnan(new), medians, new))
+    assert np.array_equal(model.predict_proba(new), expected)
+    model.save(tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").predict_proba(new), expected)
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(np.where(np.isnan(holes), np.inf, holes), y)
+    holes[:, [3, 7]] = np.nan
+    with pytest.raises(ValueError, match="3, 7"):
+        model.fit(holes, y)

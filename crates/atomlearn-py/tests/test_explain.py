@@ -1,11 +1,14 @@
 """Explanations add up to the scores that decided."""
 
 import json
+import warnings
+from dataclasses import replace
 
 import atomlearn
 import numpy as np
+import pandas as pd
 import pytest
-from atomlearn import CRCClassifier, LCDLSVClassifier, LinearSVMClassifier
+from atomlearn import AutoClassifier, CRCClassifier, LCDLSVClassifier, LinearSVMClassifier
 
 
 def test_lcdl_sv_parts_add_up_to_the_fused_score(digits):
@@ -56,3 +59,18 @@ def test_methods_without_codes_have_no_transform(digits):
     model = LinearSVMClassifier().fit(X, y)
     assert not hasattr(model, "transform") and not hasattr(model, "components_")
     assert model.explain(X_test[0]).atoms == []
+
+
+def test_names_of_features_stay_and_notebooks_get_tables(digits):
+    X, y, *_ = digits
+    frame = pd.DataFrame(X, columns=[f"pixel <{i}>" for i in range(64)])
+    model = AutoClassifier().fit(frame, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        several, one = model.explain(frame.iloc[:2]), model.explain(frame.iloc[1])
+    assert several[1].label == one.label and one.sample == X[1].tolist()
+    assert one.feature_names == several[1].feature_names == list(frame.columns)
+    assert AutoClassifier().fit(X, y).explain(X[0]).feature_names is None
+    page = replace(one, label="<b>")._repr_html_()
+    assert page.count("<table>") == 2 and "&lt;b&gt;" in page and "<b><b>" not in page
+    assert page.count("<tr>") == 2 + 8 + len(one.readings)

@@ -4,6 +4,7 @@ import { drawn } from "./picture.js";
 
 const TOP = 10; // Classes shown at first where there are many.
 const STEPS = 120;
+const UNLIKE = 0.01; // Samples with a smaller p-value are called unlike those of training.
 const element = id => document.getElementById(id);
 const number = value => (Number.isFinite(value) ? value.toPrecision(4).replace(/^-/, "−") : value > 0 ? "∞" : "−∞");
 const best = scores => scores.reduce((held, value, c) => (value > scores[held] ? c : held), 0);
@@ -72,6 +73,9 @@ export class Show {
     const how = moved ? `With η₂ = ${number(weight)} the fused rule says` : this.facts.rules.length > 1 ? `The ${rule} rule says` : "The model says";
     const changed = moved && classes[winner] !== explanation.label ? ` As trained it says class ${explanation.label}.` : "";
     element("sentence").textContent = `${how} class ${classes[winner]}; next comes class ${classes[second]}.${changed}`;
+    const { outlier_p: p } = explanation;
+    element("unlike").hidden = p === null || p >= UNLIKE;
+    element("unlike").textContent = `Unlike anything seen in training: of samples like those, fewer than ${(100 * p).toPrecision(1)} % are this badly explained by the others. The label means little.`;
     if (eta2 !== null) this.slider(weight, winner);
     this.bars(deciding, winner, weight);
   }
@@ -96,7 +100,7 @@ export class Show {
   }
 
   bars(deciding, winner, weight) {
-    const { classes, scores, eta2 } = this.explanation;
+    const { classes, scores, eta2, proba } = this.explanation;
     const order = classes.map((_, c) => c);
     const many = classes.length > 12;
     if (many) order.sort((a, b) => deciding[b] - deciding[a]);
@@ -111,6 +115,7 @@ export class Show {
         { name: "SVM", note: "right wins", values: scores.svm, kind: "both-ways" },
         { name: "Fused", note: "longest wins", values: this.fused(weight), kind: "from-least" },
       ];
+    if (proba !== null) columns.unshift({ name: "Probability", note: "longest wins", values: proba, kind: "length" });
     const head = make("tr", {}, make("th", { scope: "col" }, "Class"),
       ...columns.map(({ name, note }) => make("th", { scope: "col" }, name, make("small", {}, note))));
     const row = c => make("tr", c === winner ? { class: "won" } : {}, make("th", { scope: "row" }, classes[c]),

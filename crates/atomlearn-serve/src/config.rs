@@ -28,6 +28,10 @@ pub struct Config {
     pub header_time: Duration,
     /// Time a request has from its head to the answer, and a client for taking up any part of it.
     pub request_time: Duration,
+    /// Samples whose most probable class is less probable get no label, unless a request says otherwise.
+    pub min_probability: Option<f64>,
+    /// Whether to watch how like those of training the samples are.
+    pub drift: bool,
     /// Where a line for every request goes.
     pub log: Option<Arc<RequestLog>>,
 }
@@ -49,6 +53,8 @@ impl Default for Config {
             max_batch: 64,
             header_time: Duration::from_secs(10),
             request_time: Duration::from_secs(30),
+            min_probability: None,
+            drift: false,
             log: None,
         }
     }

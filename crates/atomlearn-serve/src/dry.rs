@@ -1,12 +1,10 @@
 //! A request without a connection, for fuzzing: the same parsing, scoring and writing, in this thread.
 
-use crate::explain::explain;
-use crate::reply::{self, Refusal, Reply};
+use crate::Config;
+use crate::question::Question;
+use crate::reply::{Refusal, Reply};
 use crate::route::Route;
-use crate::rows::{Expected, Form};
 use crate::subject::Subject;
-use crate::task::Task;
-use crate::{Config, predict};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 /// The HTTP status that a POST of this body to `/predict` or, with `explains`, to `/explain` is answered with.
@@ -17,17 +15,9 @@ pub fn status(subject: &Subject, explains: bool, query: &str, content_type: &str
 }
 
 fn answer(subject: &Subject, route: Route, query: &str, content_type: &str, body: &[u8]) -> Result<Reply, Refusal> {
-    let mut headers = HeaderMap::new();
     let content_type = HeaderValue::from_str(content_type).map_err(|e| Refusal::bad(e.to_string()))?;
-    headers.insert(CONTENT_TYPE, content_type);
-    let form = Form::of(&headers)?;
-    let task = Task::parse(route, query)?;
-    let expected = Expected { features: subject.model.prep().n_features(), samples: Config::default().max_samples };
-    let samples = form.parse(body, expected, subject)?;
-    match task {
-        Task::Explain { row } => reply::json(&explain(subject, &samples, row)?),
-        Task::Predict { scores } => {
-            predict::reply(subject, &subject.model.scores(samples.x.as_ref())?, scores, &samples.notes)
-        }
-    }
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type)]);
+    let question = Question::parse(route, query, &headers, None)?;
+    let samples = question.samples(subject, Config::default().max_samples, body)?;
+    question.answer(subject, &samples)
 }

@@ -25,6 +25,10 @@ pub struct Explanation<'a> {
     classes: &'a [String],
     /// One score per class for every rule, larger = more likely; null stands for minus infinity.
     scores: BTreeMap<&'static str, Vec<f64>>,
+    /// Calibrated probabilities of the classes, for models that have them.
+    proba: Option<Vec<f64>>,
+    /// The sample's p-value as one like those of training, for models that can tell.
+    outlier_p: Option<f64>,
     /// Weight of the SVM score in the fused rule, for methods that have it.
     eta2: Option<f64>,
     /// Which of how many rows was explained.
@@ -78,6 +82,10 @@ pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Re
     let deciding = by_rule.iter().find(|(name, _)| *name == rule).map(|(_, scores)| scores);
     let best = deciding.map_or(0, |scores| best_class(scores.as_ref())[0]);
     let fuses = ["residual", "svm", "fused"].iter().all(|part| classifier.rules().contains(part));
+    let proba = deciding
+        .and_then(|scores| subject.model.probabilities_of_scores(scores.as_ref()))
+        .map(|proba| column(proba.as_ref(), 0));
+    let outlier_p = subject.p_values_of_prepared(prepared.as_ref()).map(|p| p[0]);
     let uses = strongest(subject, prepared.as_ref());
     let drawn = Drawn::new(subject, &uses);
     Ok(Explanation {
@@ -86,6 +94,8 @@ pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Re
         rule,
         classes: subject.model.classes(),
         scores: by_rule.into_iter().map(|(rule, scores)| (rule, scores.col(0).iter().copied().collect())).collect(),
+        proba,
+        outlier_p,
         eta2: subject.model.params().get("eta2").and_then(serde_json::Value::as_f64).filter(|_| fuses),
         row,
         rows: x.ncols(),

@@ -1,5 +1,7 @@
 //! Counters in Prometheus' text format.
 
+use crate::drift::DriftReading;
+use crate::route::{Address, Route};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +14,8 @@ const MICRO: f64 = 1e6;
 
 /// Everything that is counted.
 pub struct Metrics {
-    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    requests: Mutex<BTreeMap<(String, u16), u64>>,
+    reloads: [AtomicU64; 2],
     seconds: Histogram,
     batches: Histogram,
     samples: AtomicU64,
@@ -25,6 +28,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Metrics {
             requests: Mutex::default(),
+            reloads: Default::default(),
             seconds: Histogram::new(SECONDS),
             batches: Histogram::new(SIZES),
             samples: AtomicU64::default(),
@@ -33,6 +37,18 @@ impl Default for Metrics {
             evicted: AtomicU64::default(),
         }
     }
+}
+
+/// What is told of a model.
+pub struct ModelMetrics {
+    /// Its name.
+    pub name: String,
+    /// Its method.
+    pub method: &'static str,
+    /// Its rule.
+    pub rule: &'static str,
+    /// Whether its samples are still like those of training, where that is watched.
+    pub drift: Option<DriftReading>,
 }
 
 /// One more of something for as long as this lives.
@@ -67,12 +83,19 @@ impl Metrics {
         self.evicted.fetch_add(1, Relaxed);
     }
 
-    /// An answer; `path` is one of ours, so that strangers cannot invent series.
-    pub fn answered(&self, path: &'static str, status: u16, took: Duration) {
+    /// An answer; the address is one of ours, so that strangers cannot invent series.
+    pub fn answered(&self, address: Option<Address<'_>>, status: u16, took: Duration) {
+        let path = address.map_or("other".into(), Address::path);
+        let predicted = address.is_some_and(|address| address.route == Route::Predict) && status == 200;
         *self.requests.lock().unwrap_or_else(PoisonError::into_inner).entry((path, status)).or_default() += 1;
-        if path == "/predict" && status == 200 {
+        if predicted {
             self.seconds.add(took.as_secs_f64());
         }
+    }
+
+    /// A model that was to be read again, and whether it was.
+    pub fn reloaded(&self, done: bool) {
+        self.reloads[usize::from(done)].fetch_add(1, Relaxed);
     }
 
     /// Samples that were scored together.
@@ -81,12 +104,16 @@ impl Metrics {
         self.batches.add(samples as f64);
     }
 
-    /// All counters; `about` are labels that describe the model, `lost_lines` what the log lost, if there is one.
-    pub fn text(&self, about: &[(&str, &str)], lost_lines: Option<u64>) -> String {
+    /// All counters; `lost_lines` is what the log lost, if there is one.
+    pub fn text(&self, models: &[ModelMetrics], lost_lines: Option<u64>) -> String {
         let mut text = String::new();
-        let labels: Vec<String> = about.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
-        head(&mut text, "atomlearn_model_info", "gauge", "The model that is served.");
-        let _ = writeln!(text, "atomlearn_model_info{{{}}} 1", labels.join(","));
+        head(&mut text, "atomlearn_model_info", "gauge", "The models that are served.");
+        for ModelMetrics { name, method, rule, .. } in models {
+            let labels = [("version", env!("CARGO_PKG_VERSION")), ("model", name), ("method", method), ("rule", rule)];
+            let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escape(value)));
+            let _ = writeln!(text, "atomlearn_model_info{{{}}} 1", labels.join(","));
+        }
+        drift(&mut text, models);
         head(&mut text, "atomlearn_requests_total", "counter", "Answers by path and status.");
         for ((path, status), count) in &*self.requests.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = writeln!(text, "atomlearn_requests_total{{path=\"{path}\",status=\"{status}\"}} {count}");
@@ -104,6 +131,10 @@ impl Metrics {
             "Slow or idle connections that were closed because all places were taken.",
         );
         let _ = writeln!(text, "atomlearn_evicted_connections_total {}", self.evicted.load(Relaxed));
+        head(&mut text, "atomlearn_reloads_total", "counter", "Models that were to be read again.");
+        for (result, count) in ["failed", "ok"].iter().zip(&self.reloads) {
+            let _ = writeln!(text, "atomlearn_reloads_total{{result=\"{result}\"}} {}", count.load(Relaxed));
+        }
         if let Some(lost) = lost_lines {
             head(&mut text, "atomlearn_log_lines_lost_total", "counter", "Requests that the log could not keep.");
             let _ = writeln!(text, "atomlearn_log_lines_lost_total {lost}");
@@ -118,6 +149,34 @@ impl Metrics {
         head(&mut text, "atomlearn_batch_samples", "histogram", "Samples that were scored together.");
         self.batches.write(&mut text, "atomlearn_batch_samples");
         text
+    }
+}
+
+/// Three series for every model whose samples are watched.
+fn drift(text: &mut String, models: &[ModelMetrics]) {
+    let watched: Vec<(String, &DriftReading)> =
+        models.iter().filter_map(|model| Some((escape(&model.name), model.drift.as_ref()?))).collect();
+    if watched.is_empty() {
+        return;
+    }
+    let about = "Kolmogorov's distance between the last p-values of samples and those of training, 0 to 1.";
+    head(text, "atomlearn_drift_distance", "gauge", about);
+    for (name, drift) in &watched {
+        if let Some(distance) = drift.distance {
+            let _ = writeln!(text, "atomlearn_drift_distance{{model=\"{name}\"}} {distance}");
+        }
+    }
+    head(text, "atomlearn_drift_window_samples", "gauge", "Samples that the distance is of.");
+    for (name, drift) in &watched {
+        let _ = writeln!(text, "atomlearn_drift_window_samples{{model=\"{name}\"}} {}", drift.window);
+    }
+    head(text, "atomlearn_drift_samples_total", "counter", "Samples that were compared with those of training.");
+    for (name, drift) in &watched {
+        let _ = writeln!(text, "atomlearn_drift_samples_total{{model=\"{name}\"}} {}", drift.samples);
+    }
+    head(text, "atomlearn_outliers_total", "counter", "Those among them with a p-value below 0.01.");
+    for (name, drift) in &watched {
+        let _ = writeln!(text, "atomlearn_outliers_total{{model=\"{name}\"}} {}", drift.outliers);
     }
 }
 
@@ -166,13 +225,25 @@ mod tests {
     fn buckets_are_cumulative_and_labels_are_escaped() {
         let metrics = Metrics::default();
         [1, 2, 3, 5000].into_iter().for_each(|n| metrics.scored(n));
-        metrics.answered("/predict", 200, Duration::from_millis(2));
-        metrics.answered("/predict", 400, Duration::from_secs(99));
+        metrics.answered(Address::of("/predict"), 200, Duration::from_millis(2));
+        metrics.answered(Address::of("/predict"), 400, Duration::from_secs(99));
+        metrics.answered(Address::of("/models/b/predict"), 408, Duration::from_secs(99));
+        metrics.reloaded(true);
         let open = metrics.connection();
-        let text = metrics.text(&[("rule", "a\"b\\\n")], Some(3));
+        let drift = DriftReading { distance: Some(0.25), window: 4, samples: 5, outliers: 1 };
+        let model = ModelMetrics { name: "a\"b\\\n".into(), method: "crc", rule: "residual", drift: Some(drift) };
+        let text = metrics.text(&[model], Some(3));
         drop(open);
         for line in [
-            r#"atomlearn_model_info{rule="a\"b\\\n"} 1"#,
+            concat!(
+                r#"atomlearn_model_info{version=""#,
+                env!("CARGO_PKG_VERSION"),
+                r#"",model="a\"b\\\n",method="crc",rule="residual"} 1"#
+            ),
+            r#"atomlearn_drift_distance{model="a\"b\\\n"} 0.25"#,
+            r#"atomlearn_requests_total{path="/models/b/predict",status="408"} 1"#,
+            r#"atomlearn_reloads_total{result="ok"} 1"#,
+            r#"atomlearn_reloads_total{result="failed"} 0"#,
             r#"atomlearn_requests_total{path="/predict",status="200"} 1"#,
             r#"atomlearn_batch_samples_bucket{le="1"} 1"#,
             r#"atomlearn_batch_samples_bucket{le="4"} 3"#,

@@ -1,19 +1,31 @@
 //! The interface as an OpenAPI document, for programs that make clients and tests from it.
 
 use crate::Config;
-use crate::route::Route;
+use crate::route::{Address, Route};
 use crate::subject::Subject;
 use atomlearn::io::{ColumnKind, FeatureColumn, TableSchema};
 use serde_json::{Map, Value, json};
 
-/// The document for this model and these limits.
-pub fn document(subject: &Subject, config: &Config) -> Value {
-    let routes = Route::SERVICES.into_iter().chain(Route::of("/"));
-    let paths: Map<String, Value> = routes.map(|route| (route.path().into(), path(route, subject))).collect();
+/// The document for these models and limits. The first model is there without its name too; where there are several, so are all
+/// with it.
+pub fn document(subjects: &[&Subject], config: &Config) -> Value {
+    let mut paths = Map::new();
+    let mut schemas = common_schemas();
+    let first = subjects.first().map(|&subject| (None, subject));
+    let named = subjects.iter().filter(|_| subjects.len() > 1).map(|&subject| (Some(&subject.name[..]), subject));
+    for (model, subject) in first.into_iter().chain(named) {
+        let names = Names { model };
+        let own = Route::SERVICES.into_iter().chain(Route::of("/"));
+        for route in own.filter(|route| model.is_none() || route.is_of_a_model()) {
+            paths.insert(Address { route, model }.path(), path(route, subject, names));
+        }
+        schemas.extend(own_schemas(subject, config, names));
+    }
+    let title = subjects.iter().map(|subject| &subject.name[..]).collect::<Vec<_>>().join(", ");
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": format!("{}, served by atomlearn", subject.name),
+            "title": format!("{title}, served by atomlearn"),
             "version": env!("CARGO_PKG_VERSION"),
             "summary": "Labels of samples, and why they get them.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
@@ -21,43 +33,72 @@ pub fn document(subject: &Subject, config: &Config) -> Value {
         // Relative: whatever name and port the server was reached by.
         "servers": [{"url": "/"}],
         "paths": paths,
-        "components": {"schemas": schemas(subject, config)},
+        "components": {"schemas": schemas},
     })
 }
 
+/// What operations and schemas of a model are called.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    model: Option<&'a str>,
+}
+
+impl Names<'_> {
+    fn own(self, name: &str) -> String {
+        self.model.map_or(name.into(), |model| format!("{name}.{model}"))
+    }
+
+    fn reference(self, name: &str) -> Value {
+        reference(&self.own(name))
+    }
+}
+
 /// All methods of a route.
-fn path(route: Route, subject: &Subject) -> Value {
+fn path(route: Route, subject: &Subject, names: Names<'_>) -> Value {
     match route {
         Route::Predict => json!({"post": sends_samples(
-            "predict",
-            "Labels and scores",
-            json!({
-                "name": "scores", "in": "query", "description": "Whether the answer holds scores",
-                "schema": {"enum": ["true", "false", "1", "0", ""], "default": "true"},
-            }),
-            "Prediction",
-            subject,
+            "predict", "Labels, scores and probabilities", predict_parameters(subject), "Prediction", subject, names,
         )}),
         Route::Explain => json!({"post": sends_samples(
             "explain",
             "Why one sample gets its label",
-            json!({
-                "name": "row", "in": "query", "description": "Which of the samples, counted from 0",
-                "schema": {"type": "integer", "minimum": 0, "default": 0},
-            }),
+            vec![parameter("row", "Which of the samples, counted from 0", json!({"type": "integer", "minimum": 0, "default": 0}))],
             "Explanation",
             subject,
+            names,
         )}),
-        Route::Model => asks("model", "What is served", "application/json", reference("Model")),
+        Route::Model => asks(&names.own("model"), "What is served", "application/json", names.reference("Model")),
+        Route::Models => asks("models", "The names of all models", "application/json", reference("Models")),
         Route::Health => asks("health", "Whether the server lives", "application/json", reference("Health")),
         Route::Metrics => {
             asks("metrics", "Counters in Prometheus' text format", "text/plain", json!({"type": "string"}))
         }
         Route::OpenApi => asks("openapi", "This document", "application/json", json!({"type": "object"})),
         Route::File(_) => {
-            asks("page", "A page that shows how the model decides", "text/html", json!({"type": "string"}))
+            let about = "A page that shows how the model decides";
+            asks(&names.own("page"), about, "text/html", json!({"type": "string"}))
         }
     }
+}
+
+/// What the address of `/predict` may ask for.
+fn predict_parameters(subject: &Subject) -> Vec<Value> {
+    let truth = |default: &str| json!({"enum": ["true", "false", "1", "0", ""], "default": default});
+    let mut parameters = vec![
+        parameter("scores", "Whether the answer holds scores", truth("true")),
+        parameter("proba", "Whether the answer holds probabilities, if the model has them", truth("true")),
+        parameter("outlier", "Whether the answer holds p-values of outliers, if the model has them", truth("false")),
+        parameter("top_k", "How many of the most likely classes to list", json!({"type": "integer", "minimum": 1})),
+    ];
+    if subject.has_probabilities() {
+        let about = "Samples whose most probable class is less probable get no label";
+        parameters.push(parameter("min_probability", about, json!({"type": "number", "minimum": 0, "maximum": 1})));
+    }
+    parameters
+}
+
+fn parameter(name: &str, about: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "description": about, "schema": schema})
 }
 
 /// `GET` and `HEAD` of something that is there already.
@@ -79,10 +120,17 @@ fn asks(name: &str, summary: &str, content_type: &str, schema: Value) -> Value {
 }
 
 /// A `POST` of samples.
-fn sends_samples(name: &str, summary: &str, parameter: Value, answer: &str, subject: &Subject) -> Value {
+fn sends_samples(
+    name: &str,
+    summary: &str,
+    parameters: Vec<Value>,
+    answer: &str,
+    subject: &Subject,
+    names: Names<'_>,
+) -> Value {
     let binary = |what: &str| json!({"schema": {"type": "string", "format": "binary", "description": what}});
     let mut content = json!({
-        "application/json": {"schema": reference("Samples")},
+        "application/json": {"schema": names.reference("Samples")},
         "text/csv": {"schema": {"type": "string", "description": columns_of_tables(subject)}},
         "application/x-npy": binary("An array as numpy.save writes it, samples in rows"),
         "application/octet-stream": binary("An array as numpy.save writes it, samples in rows"),
@@ -91,10 +139,10 @@ fn sends_samples(name: &str, summary: &str, parameter: Value, answer: &str, subj
         content["image/*"] = binary("An image file: one sample");
     }
     let mut responses =
-        json!({"200": {"description": summary, "content": {"application/json": {"schema": reference(answer)}}}});
+        json!({"200": {"description": summary, "content": {"application/json": {"schema": names.reference(answer)}}}});
     refusals(&mut responses, &[400, 403, 408, 413, 415, 500, 503]);
     json!({
-        "operationId": name, "summary": summary, "parameters": [parameter],
+        "operationId": names.own(name), "summary": summary, "parameters": parameters,
         "requestBody": {"required": true, "content": content}, "responses": responses,
     })
 }
@@ -150,16 +198,36 @@ fn columns_of_tables(subject: &Subject) -> &'static str {
     }
 }
 
-fn schemas(subject: &Subject, config: &Config) -> Value {
+/// Schemas that do not depend on a model.
+fn common_schemas() -> Map<String, Value> {
+    let text = json!({"type": "string"});
+    let model = object(json!({"name": text, "method": text, "path": text}), &[]);
+    let schemas = json!({
+        "Models": object(json!({
+            "schema": {"const": "atomlearn.serve-models/1"}, "models": {"type": "array", "items": model, "minItems": 1},
+        }), &[]),
+        "Health": object(json!({"status": {"const": "ok"}}), &[]),
+        "Error": object(json!({"error": {"type": "string", "description": "What is wrong, where, what to do"}}), &[]),
+    });
+    schemas.as_object().cloned().unwrap_or_default()
+}
+
+fn own_schemas(subject: &Subject, config: &Config, names: Names<'_>) -> Map<String, Value> {
     let (features, classes) = (subject.model.prep().n_features(), subject.model.classes());
     let text = json!({"type": "string"});
     let number = json!({"type": "number"});
     let count = json!({"type": "integer", "minimum": 0});
+    let share = json!({"type": "number", "minimum": 0, "maximum": 1});
     let perhaps = |kind: &str| json!({"type": [kind, "null"]});
     let list = |items: &Value| json!({"type": "array", "items": items});
     let score = json!({"type": ["number", "null"], "description": "Larger is more likely; null is minus infinity"});
-    let scores = json!({"type": "array", "items": score, "minItems": classes.len(), "maxItems": classes.len()});
+    let per_class =
+        |of: &Value| json!({"type": "array", "items": of, "minItems": classes.len(), "maxItems": classes.len()});
+    let scores = per_class(&score);
     let label = json!({"type": "string", "enum": classes});
+    let withheld: Vec<Option<&str>> = classes.iter().map(|class| Some(&class[..])).chain([None]).collect();
+    let label_or_none = json!({"enum": withheld, "description": "null if no class is probable enough"});
+    let ranked = object(json!({"label": label, "score": score, "proba": share}), &["proba"]);
     let row = json!({"type": "array", "items": number, "minItems": features, "maxItems": features});
     let rows = json!({"type": "array", "items": row, "minItems": 1, "maxItems": config.max_samples});
     let mut forms = vec![rows, row];
@@ -175,7 +243,7 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
     let notes = json!({"type": "array", "items": text, "description": "What was noticed about the samples"});
     let picture = json!({"type": "string", "contentEncoding": "base64", "description": "One byte a value"});
     let schema = |name: &str| json!({"const": name});
-    json!({
+    let schemas = json!({
         "Samples": {
             "description": "Rows of numbers, one row a sample; or the numbers of one sample alone; or objects, if features have names",
             "anyOf": forms,
@@ -184,10 +252,14 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
             "schema": schema("atomlearn.predict/1"),
             "model": object(json!({"name": text, "method": text, "rule": text}), &[]),
             "classes": list(&label),
-            "labels": list(&label),
+            "labels": list(&label_or_none),
             "scores": list(&scores),
+            "proba": list(&per_class(&share)),
+            "top": list(&list(&ranked)),
+            "reasons": {"type": "array", "items": perhaps("string"), "description": "Why a sample has no label"},
+            "outlier_p": {"type": "array", "items": share, "description": "Small if a sample is unlike all of training"},
             "notes": notes,
-        }), &["scores", "notes"]),
+        }), &["scores", "proba", "top", "reasons", "outlier_p", "notes"]),
         "Explanation": object(json!({
             "schema": schema("atomlearn.explain/1"),
             "label": label,
@@ -201,7 +273,9 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
             "sample": picture,
             "kind": perhaps("string"),
             "raw": {"type": "boolean"},
-            "atoms": list(&reference("Atom")),
+            "proba": {"anyOf": [per_class(&share), {"type": "null"}]},
+            "outlier_p": {"anyOf": [share, {"type": "null"}]},
+            "atoms": list(&names.reference("Atom")),
             "notes": notes,
         }), &["notes"]),
         "Atom": object(json!({
@@ -218,8 +292,9 @@ fn schemas(subject: &Subject, config: &Config) -> Value {
             "rules": list(&text), "rule": text, "atoms": perhaps("integer"), "image": perhaps("object"),
             "range": {"type": ["array", "null"], "items": number}, "trained_on": {}, "time": perhaps("string"),
             "estimate": perhaps("object"), "findings": {"type": ["array", "null"]}, "examples": perhaps("object"),
+            "probabilities": {"type": "boolean"}, "outliers": {"type": "boolean"},
         }), &[]),
-        "Health": object(json!({"status": schema("ok")}), &[]),
-        "Error": object(json!({"error": {"type": "string", "description": "What is wrong, where, what to do"}}), &[]),
-    })
+    });
+    let schemas = schemas.as_object().cloned().unwrap_or_default();
+    schemas.into_iter().map(|(name, schema)| (names.own(&name), schema)).collect()
 }

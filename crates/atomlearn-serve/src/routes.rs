@@ -1,22 +1,20 @@
 //! Which request gets which answer.
 
 use crate::Config;
-use crate::batch::Batches;
 use crate::body::Memory;
 use crate::connections::{Connection, Connections};
-use crate::explain::explain;
 use crate::hosts::Hosts;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ModelMetrics};
+use crate::models::{Generation, Models, Served, Source};
+use crate::question::{Question, answer_of_scores, p_values};
 use crate::reply::{self, Refusal, Reply};
 use crate::request_log::{Entry, RequestLog};
-use crate::route::Route;
-use crate::rows::{Expected, Form, Samples};
-use crate::subject::Subject;
+use crate::route::{Address, Route};
+use crate::rows::{Form, Samples};
 use crate::task::Task;
-use crate::{openapi, predict};
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,14 +30,14 @@ struct Sent {
 
 /// Everything that answers need.
 pub struct App {
-    subject: Arc<Subject>,
-    batches: Arc<Batches>,
     memory: Memory,
     hosts: Hosts,
-    expected: Expected,
+    max_samples: usize,
+    min_probability: Option<f64>,
     request_time: Duration,
-    openapi: Value,
     log: Option<Arc<RequestLog>>,
+    /// What is served.
+    pub models: Models,
     /// Who is connected.
     pub connections: Arc<Connections>,
     /// What is counted.
@@ -47,22 +45,20 @@ pub struct App {
 }
 
 impl App {
-    /// An application that has answered nothing yet.
-    pub fn new(subject: Subject, config: &Config) -> Self {
-        let (subject, metrics) = (Arc::new(subject), Arc::new(Metrics::default()));
-        let expected = Expected { features: subject.model.prep().n_features(), samples: config.max_samples };
-        App {
-            batches: Arc::new(Batches::new(subject.clone(), metrics.clone(), config.max_batch)),
+    /// An application that has answered nothing yet; refuses models that cannot be served as the limits ask.
+    pub fn new(sources: Vec<Source>, config: &Config) -> Result<Self, String> {
+        let metrics = Arc::new(Metrics::default());
+        Ok(App {
+            models: Models::new(sources, metrics.clone(), config)?,
             connections: Arc::new(Connections::new(config, metrics.clone())),
             memory: Memory::new(config),
             hosts: Hosts::new(&config.hosts),
+            max_samples: config.max_samples,
+            min_probability: config.min_probability,
             request_time: config.request_time,
-            openapi: openapi::document(&subject, config),
             log: config.log.clone(),
-            subject,
-            expected,
             metrics,
-        }
+        })
     }
 
     /// Answers a request of this client, whatever it is.
@@ -70,16 +66,19 @@ impl App {
         let start = Instant::now();
         client.works();
         let _present = self.metrics.request();
-        let route = Route::of(request.uri().path());
+        // The models of this moment answer the whole request, even if others take their place meanwhile.
+        let models = self.models.now();
+        let path = request.uri().path().to_string();
+        let address = Address::of(&path).filter(|address| models.model(address.model).is_some());
         let asked = self.log.as_ref().map(|_| (request.method().clone(), shortened(request.uri().path())));
         let mut sent = Sent::default();
-        let result = self.dispatch(route, request, client, &mut sent).await;
+        let result = self.dispatch(&models, address, request, client, &mut sent).await;
         let (reply, error) = match result {
             Ok(reply) => (reply, None),
             Err(refusal) => (refusal.reply(), Some(refusal)),
         };
         let took = start.elapsed();
-        self.metrics.answered(route.map_or("other", Route::path), reply.status().as_u16(), took);
+        self.metrics.answered(address, reply.status().as_u16(), took);
         if let Some((log, (method, path))) = self.log.as_ref().zip(asked) {
             log.add(&Entry {
                 time: now(),
@@ -100,25 +99,29 @@ impl App {
 
     async fn dispatch(
         &self,
-        route: Option<Route>,
+        models: &Generation,
+        address: Option<Address<'_>>,
         request: Request<Incoming>,
         client: &Connection,
         sent: &mut Sent,
     ) -> Result<Reply, Refusal> {
         self.hosts.check(request.uri(), request.headers())?;
-        let Some(route) = route else { return Err(nothing_at(request.uri().path())) };
+        let address = address.ok_or_else(|| nothing_at(request.uri().path(), models))?;
+        let Address { route, model } = address;
+        let served = models.model(model).ok_or_else(|| nothing_at(request.uri().path(), models))?;
         if !route.takes(request.method()) {
-            return Err(Refusal::method(route.path(), route.methods()));
+            return Err(Refusal::method(&address.path(), route.methods()));
         }
         match route {
             Route::Predict | Route::Explain => {
-                let work = self.work(route, request, client, sent);
+                let work = self.work(route, served, request, client, sent);
                 tokio::time::timeout(self.request_time, work).await.unwrap_or_else(|_| Err(self.late()))
             }
             Route::Health => reply::json(&json!({"status": "ok"})),
-            Route::OpenApi => reply::json(&self.openapi),
-            Route::Model => reply::json(self.subject.facts()),
-            Route::Metrics => Ok(reply::bytes(StatusCode::OK, "text/plain; version=0.0.4", self.counters())),
+            Route::OpenApi => reply::json(&models.openapi),
+            Route::Model => reply::json(served.subject.facts()),
+            Route::Models => reply::json(&models.list()),
+            Route::Metrics => Ok(reply::bytes(StatusCode::OK, "text/plain; version=0.0.4", self.counters(models))),
             Route::File(file) => Ok(file.reply()),
         }
     }
@@ -129,23 +132,28 @@ impl App {
         Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
     }
 
-    fn counters(&self) -> String {
-        let model = &self.subject.model;
-        let (version, method, rule) = (env!("CARGO_PKG_VERSION"), model.method().key, model.classifier().rule());
-        let about = [("version", version), ("method", method), ("rule", rule)];
-        self.metrics.text(&about, self.log.as_ref().map(|log| log.lost()))
+    fn counters(&self, models: &Generation) -> String {
+        let about = |served: &Arc<Served>| ModelMetrics {
+            name: served.subject.name.clone(),
+            method: served.subject.model.method().key,
+            rule: served.subject.classifier().rule(),
+            drift: served.drift.as_ref().map(|drift| drift.read()),
+        };
+        let models: Vec<ModelMetrics> = models.models().iter().map(about).collect();
+        self.metrics.text(&models, self.log.as_ref().map(|log| log.lost()))
     }
 
     /// Answers that need the samples of the body.
     async fn work(
         &self,
         route: Route,
+        served: &Arc<Served>,
         request: Request<Incoming>,
         client: &Connection,
         sent: &mut Sent,
     ) -> Result<Reply, Refusal> {
-        let form = Form::of(request.headers())?;
-        let task = Task::parse(route, request.uri().query().unwrap_or_default())?;
+        let query = request.uri().query().unwrap_or_default();
+        let question = Question::parse(route, query, request.headers(), self.min_probability)?;
         client.waits();
         let held = tokio::select! {
             held = self.memory.read(request.into_body()) => held?,
@@ -156,23 +164,34 @@ impl App {
         let Some(_place) = self.connections.work() else {
             return Err(Refusal::busy("too many requests are being worked on; try again in a moment"));
         };
-        let (size, expected, subject) = (held.bytes.len(), self.expected, self.subject.clone());
+        let (subject, max_samples) = (served.subject.clone(), self.max_samples);
         // A small file can be a large image; decoding may block.
-        let size = if form == Form::Image { usize::MAX } else { size };
+        let size = if question.form == Form::Image { usize::MAX } else { held.bytes.len() };
         // The body's share of the memory stays taken until the answer is made.
-        let (samples, _share) =
-            off_thread(size, move || Ok((form.parse(&held.bytes, expected, &subject)?, held))).await?;
+        let parse = move || Ok((question.samples(&subject, max_samples, &held.bytes)?, held));
+        let (samples, _share) = off_thread(size, parse).await?;
         sent.samples = Some(samples.x.ncols());
-        let subject = self.subject.clone();
-        match task {
-            Task::Explain { row } => {
-                off_thread(usize::MAX, move || reply::json(&explain(&subject, &samples, row)?)).await
-            }
-            Task::Predict { scores: with_scores } => {
+        let subject = served.subject.clone();
+        match question.task {
+            Task::Explain { .. } => off_thread(usize::MAX, move || question.answer(&subject, &samples)).await,
+            Task::Predict(wanted) => {
                 let Samples { x, notes } = samples;
-                let scores = self.batches.scores(x).await?;
+                let mut told = None;
+                let p_values = if wanted.outlier || served.drift.is_some() {
+                    let (subject, x) = (subject.clone(), x.clone());
+                    off_thread(8 * x.nrows() * x.ncols(), move || p_values(&subject, &x, true)).await?
+                } else {
+                    None
+                };
+                if let (Some(drift), Some(p_values)) = (&served.drift, &p_values) {
+                    drift.add(p_values);
+                }
+                if wanted.outlier {
+                    told = p_values;
+                }
+                let scores = served.batches.scores(x).await?;
                 let size = 8 * scores.nrows() * scores.ncols();
-                off_thread(size, move || predict::reply(&subject, &scores, with_scores, &notes)).await
+                off_thread(size, move || answer_of_scores(&subject, wanted, &scores, told, &notes)).await
             }
         }
     }
@@ -183,10 +202,12 @@ fn too_slow() -> Refusal {
     Refusal::new(StatusCode::REQUEST_TIMEOUT, message)
 }
 
-fn nothing_at(path: &str) -> Refusal {
+fn nothing_at(path: &str, models: &Generation) -> Refusal {
     let path = shortened(path);
     let known = Route::SERVICES.map(Route::path).join(" ");
-    Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}; the paths are / {known}"))
+    let names: Vec<&str> = models.models().iter().map(|served| &served.subject.name[..]).collect();
+    let names = if names.len() > 1 { format!(", and /models/NAME/ for {}", names.join(" ")) } else { String::new() };
+    Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}; the paths are / {known}{names}"))
 }
 
 /// Does small work here and large work where it may block.

@@ -123,13 +123,31 @@ fn parse_csv(bytes: &[u8], header: Option<bool>, expected: Expected, subject: &S
     let options =
         ReadOptions { y: Some("none".into()), header, schema: Some(subject.table.clone()), ..ReadOptions::default() };
     let data = io::read_csv("the body", bytes, &options, expected.samples);
-    let data = data.map_err(|e| Refusal::bad(e.to_string()))?.ok_or_else(|| too_many(expected.samples))?;
-    // What the command line says with a flag is said with the content type here.
-    let told = |note: io::Note| {
-        let text = note.text.replace("say --header no", "send it as `text/csv; header=absent`");
-        text.replace("say --header yes", "send it as `text/csv; header=present`")
-    };
-    Ok(Samples { x: data.x, notes: data.notes.into_iter().map(told).collect() })
+    let data =
+        data.map_err(|e| Refusal::bad(for_clients(&e.to_string())))?.ok_or_else(|| too_many(expected.samples))?;
+    Ok(Samples { x: data.x, notes: data.notes.into_iter().map(|note| for_clients(&note.text)).collect() })
+}
+
+/// What the reader of tables says, without the flags of the command line: a client has a content type, and what it sends.
+fn for_clients(text: &str) -> String {
+    const INSTEAD: [(&str, &str); 4] = [
+        ("say --header no", "send it as `text/csv; header=absent`"),
+        ("say --header yes", "send it as `text/csv; header=present`"),
+        (
+            "if the comma is the decimal sign, say --decimal , and if it",
+            "write the decimal sign as a point; if the comma",
+        ),
+        ("if the point is, say --decimal .", "write it so everywhere"),
+    ];
+    let text = INSTEAD.iter().fold(text.to_string(), |text, (flag, instead)| text.replace(flag, instead));
+    // The fact comes first; of the advice after it, what needs a flag is left out.
+    let mut clauses = text.split("; ");
+    let fact = clauses.next().unwrap_or_default().to_string();
+    let flag = |advice: &&str| advice.split(' ').any(|word| word.starts_with("--") && word.len() > 2);
+    clauses.fold(fact, |told, clause| {
+        let advice: Vec<&str> = clause.split(", or ").filter(|advice| !flag(advice)).collect();
+        if advice.is_empty() { told } else { format!("{told}; {}", advice.join(", or ")) }
+    })
 }
 
 impl From<Error> for Refusal {

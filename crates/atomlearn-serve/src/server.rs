@@ -1,15 +1,15 @@
 //! Connections: accepting, bounding and ending them.
 
 use crate::Config;
+use crate::models::Source;
 use crate::routes::App;
-use crate::subject::Subject;
 use crate::write_timeout::WriteTimeout;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,11 +31,31 @@ pub struct Server {
     config: Config,
 }
 
+/// Reads the models of a server again.
+#[derive(Clone)]
+pub struct Reloader {
+    app: Arc<App>,
+}
+
+impl Reloader {
+    /// Reads every model again and lets it take the place of the old one, which finishes its requests. A model that cannot be read
+    /// stays as it is. The result has a sentence about each model, an error where it stays.
+    pub async fn reload(&self) -> Vec<std::result::Result<String, String>> {
+        self.app.models.reload().await
+    }
+}
+
 impl Server {
-    /// Starts to listen.
-    pub async fn bind(subject: Subject, config: Config) -> Result<Self> {
+    /// Starts to listen. The first of the models answers where none is named.
+    pub async fn bind(sources: Vec<Source>, config: Config) -> Result<Self> {
+        let app = App::new(sources, &config).map_err(|why| Error::new(ErrorKind::InvalidInput, why))?;
         let listener = TcpListener::bind(config.listen).await?;
-        Ok(Server { listener, app: Arc::new(App::new(subject, &config)), config })
+        Ok(Server { listener, app: Arc::new(app), config })
+    }
+
+    /// A handle that reads the models again while the server runs.
+    pub fn reloader(&self) -> Reloader {
+        Reloader { app: self.app.clone() }
     }
 
     /// Where it listens.

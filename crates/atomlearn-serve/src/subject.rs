@@ -4,6 +4,7 @@ use atomlearn::info::DataInfo;
 use atomlearn::io::pictures::Picture;
 use atomlearn::io::{self, ImageShape, TableSchema};
 use atomlearn::methods::auto::AutoModel;
+use atomlearn::novelty::Novelty;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
 use atomlearn::{Classifier, Mat, MatRef, Model};
@@ -36,8 +37,12 @@ pub struct Subject {
     pub images: Option<FeatureMap>,
     /// How tables and objects become samples; without a header if the model has no names for its features.
     pub table: Arc<TableSchema>,
+    unlike: Option<Unlike>,
     facts: Value,
 }
+
+/// P-values of prepared samples as such that are like those of training.
+type Unlike = Box<dyn Fn(MatRef<'_, f64>) -> Vec<f64> + Send + Sync>;
 
 impl Subject {
     /// A model with its name; `shape` overrides what the model says of its images. `unseen` are places of embedded
@@ -50,8 +55,11 @@ impl Subject {
         let graph = diagnostics::atom_graph(model.classifier(), model.params());
         let atom_classes = diagnostics::classes_of_atoms(model.classifier());
         let table = Arc::new(model.table().unwrap_or_else(|| TableSchema::of_places(model.prep().n_features())));
+        // A model whose samples have no length cannot tell; it says so by giving none.
+        let novelty = AutoModel::of(model.classifier()).and_then(AutoModel::novelty).and_then(Result::ok);
+        let unlike = novelty.map(|novelty| -> Unlike { Box::new(move |x| novelty.p_values(x)) });
         let (name, images, facts) = (name.into(), None, Value::Null);
-        let mut subject = Subject { model, name, shape, graph, atom_classes, images, table, facts };
+        let mut subject = Subject { model, name, shape, graph, atom_classes, images, table, unlike, facts };
         subject.facts = subject.describe(digits.then(|| examples(unseen)));
         subject
     }
@@ -64,11 +72,44 @@ impl Subject {
         let train = data.dataset(&split.train)?;
         let method = registry::method("lcdl-sv")?;
         let mut model = Model::train(method, &Values::new(), &PrepSpec::default(), &train, &mut ())?;
+        let novelty = Novelty::fit(model.prepare(train.x())?.as_ref())?;
         let samples = split.train.len() as u64;
         model.info.set_data(&DataInfo { name: data.info.path.clone(), sha256: data.info.sha256.clone(), samples });
         model.info.set_time(&provenance::time());
         model.info.set_range([0.0, 16.0]);
-        Ok(Subject::new(model, "digits", None, Some(&split.test)))
+        let mut subject = Subject::new(model, "digits", None, Some(&split.test));
+        subject.unlike = Some(Box::new(move |x| novelty.p_values(x)));
+        subject.facts["outliers"] = true.into();
+        Ok(subject)
+    }
+
+    /// Gives it another name.
+    pub fn rename(&mut self, name: &str) {
+        self.name = name.into();
+        self.facts["name"] = name.into();
+    }
+
+    /// Whether the model has calibrated probabilities.
+    pub fn has_probabilities(&self) -> bool {
+        self.model.method().probabilities || self.model.inverse_temperature().is_some()
+    }
+
+    /// Whether the model can tell how like those of training samples are.
+    pub fn has_p_values(&self) -> bool {
+        self.unlike.is_some()
+    }
+
+    /// The p-value of every raw sample as one like those of training, if the model can tell: small if it is unlike them all.
+    pub fn p_values(&self, x: MatRef<'_, f64>) -> atomlearn::Result<Option<Vec<f64>>> {
+        if !self.has_p_values() {
+            return Ok(None);
+        }
+        Ok(self.p_values_of_prepared(self.model.prepare(x)?.as_ref()))
+    }
+
+    /// The same for samples that are prepared already.
+    pub fn p_values_of_prepared(&self, x: MatRef<'_, f64>) -> Option<Vec<f64>> {
+        Some(self.unlike.as_ref()?(x))
     }
 
     /// The classifier behind the preprocessing.
@@ -115,6 +156,7 @@ impl Subject {
             "trained_on": model.info.values().get("data"), "time": model.info.values().get("time"),
             "estimate": AutoModel::of(model.classifier()).map(|auto| &auto.report().loo), "findings": findings::of_model(model),
             "examples": examples,
+            "probabilities": self.has_probabilities(), "outliers": self.has_p_values(),
         })
     }
 }

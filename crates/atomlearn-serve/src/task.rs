@@ -4,13 +4,10 @@ use crate::reply::Refusal;
 use crate::route::Route;
 
 /// What a request with samples asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
     /// Labels of all samples.
-    Predict {
-        /// Whether scores are wanted too.
-        scores: bool,
-    },
+    Predict(Wanted),
     /// Why one of the samples gets its label.
     Explain {
         /// Which one, from 0.
@@ -18,31 +15,81 @@ pub enum Task {
     },
 }
 
+/// What the answer to a prediction holds besides labels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// Scores of all classes.
+    pub scores: bool,
+    /// Probabilities of all classes, if the model has them.
+    pub proba: bool,
+    /// The p-value of every sample as one like those of training, if the model has it.
+    pub outlier: bool,
+    /// So many most likely classes of every sample.
+    pub top_k: Option<usize>,
+    /// Samples whose most probable class is less probable get no label.
+    pub min_probability: Option<f64>,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Wanted { scores: true, proba: true, outlier: false, top_k: None, min_probability: None }
+    }
+}
+
 impl Task {
-    /// `scores=true|false` for `/predict`, `row=N` for `/explain`; other routes take no samples.
+    /// From the query: that of `/predict` is described at [`Wanted`], `/explain` takes `row=N`; other routes take no samples.
     pub fn parse(route: Route, query: &str) -> Result<Self, Refusal> {
-        let mut task = match route {
-            Route::Explain => Task::Explain { row: 0 },
-            _ => Task::Predict { scores: true },
-        };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match (&mut task, name, value, value.parse()) {
-                (Task::Predict { scores }, "scores", "true" | "1" | "", _) => *scores = true,
-                (Task::Predict { scores }, "scores", "false" | "0", _) => *scores = false,
-                (Task::Explain { row }, "row", _, Ok(number)) => *row = number,
-                _ => return Err(task.unknown(pair)),
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| (pair, pair.split_once('=').unwrap_or((pair, ""))));
+        if route == Route::Explain {
+            let mut row = 0;
+            for (pair, (name, value)) in pairs {
+                match (name, value.parse()) {
+                    ("row", Ok(number)) => row = number,
+                    _ => return Err(unknown(pair, "row=NUMBER")),
+                }
+            }
+            return Ok(Task::Explain { row });
+        }
+        let mut wanted = Wanted::default();
+        for (pair, (name, value)) in pairs {
+            if wanted.set(name, value).is_none() {
+                return Err(unknown(
+                    pair,
+                    "scores=true or scores=false, proba and outlier likewise, top_k=NUMBER from 1, min_probability=NUMBER from 0 to 1",
+                ));
             }
         }
-        Ok(task)
+        Ok(Task::Predict(wanted))
     }
+}
 
-    fn unknown(self, pair: &str) -> Refusal {
-        let pair: String = pair.chars().take(80).collect();
-        let known = match self {
-            Task::Predict { .. } => "scores=true and scores=false",
-            Task::Explain { .. } => "row=NUMBER",
-        };
-        Refusal::bad(format!("`{pair}` in the address is not understood; use {known}"))
+impl Wanted {
+    /// `None` if there is no such name, or it has no such value.
+    fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        match name {
+            "scores" => self.scores = truth(value)?,
+            "proba" => self.proba = truth(value)?,
+            "outlier" => self.outlier = truth(value)?,
+            "top_k" => self.top_k = Some(value.parse().ok().filter(|&k| k > 0)?),
+            "min_probability" => {
+                self.min_probability = Some(value.parse().ok().filter(|p| (0.0..=1.0).contains(p))?);
+            }
+            _ => return None,
+        }
+        Some(())
     }
+}
+
+fn truth(value: &str) -> Option<bool> {
+    match value {
+        "true" | "1" | "" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn unknown(pair: &str, known: &str) -> Refusal {
+    let pair: String = pair.chars().take(80).collect();
+    Refusal::bad(format!("`{pair}` in the address is not understood; use {known}"))
 }

@@ -51,6 +51,8 @@ const QUESTIONS: &str = r##"(() => {
   };
 })()"##;
 
+const UNLIKE_HIDDEN: &str = "document.getElementById('unlike').hidden";
+
 fn check(browser: &mut Browser, case: &str, dark: bool) -> Value {
     let seen = browser.eval(QUESTIONS).unwrap();
     let number = |key: &str| seen[key].as_f64().unwrap_or(-1.0);
@@ -97,6 +99,11 @@ fn the_page_in_a_browser() {
         let seen = check(&mut browser, &case, dark);
         assert_eq!((&seen["rows"], &seen["atoms"]), (&10.into(), &8.into()), "{case}");
         assert!(seen["neighbours"].as_f64().unwrap() >= 8.0, "{case}: {seen}");
+        // On a phone the answer stands between the pad and everything else; a three is like those of training.
+        let order = "['pad', 'label', 'examples'].map(id => document.getElementById(id).getBoundingClientRect().top)";
+        let tops: Vec<f64> = serde_json::from_value(browser.eval(order).unwrap()).unwrap();
+        assert_eq!(tops[0] < tops[1] && tops[1] < tops[2], width == 390, "{case}: {tops:?}");
+        assert_eq!(browser.eval(UNLIKE_HIDDEN).unwrap(), true, "{case}");
         browser.screenshot(&format!("digits-{width}-{}", if dark { "dark" } else { "light" })).unwrap();
     }
     slider(&mut browser);
@@ -142,8 +149,15 @@ fn keyboard(browser: &mut Browser) {
 }
 
 fn example_and_numbers(browser: &mut Browser) {
+    // Noise is unlike all digits, an example is not.
+    let noise = "Array.from({ length: 64 }, (_, i) => i * 31 % 17).join(' ')";
+    browser.eval("document.getElementById('own').open = true").unwrap();
+    browser.eval(&format!("document.getElementById('numbers').value = {noise}")).unwrap();
+    browser.eval("document.getElementById('use-numbers').click()").unwrap();
+    browser.wait_for("document.getElementById('unlike').textContent.startsWith('Unlike anything seen')").unwrap();
+    browser.wait_for(&format!("!({UNLIKE_HIDDEN})")).unwrap();
     browser.eval("document.querySelectorAll('#examples-list button')[12].click()").unwrap();
-    browser.wait_for(&format!("{LABEL} === '4'")).unwrap();
+    browser.wait_for(&format!("{LABEL} === '4' && {UNLIKE_HIDDEN}")).unwrap();
     browser.eval("document.getElementById('own').open = true").unwrap();
     browser.eval("document.getElementById('numbers').value = '1 2 3'").unwrap();
     browser.eval("document.getElementById('use-numbers').click()").unwrap();

@@ -29,6 +29,7 @@ fn complaints(document: &Value, schema: &Value, value: &Value, place: &str, foun
                 types.iter().any(|name| is_a(value, name.as_str().unwrap()))
             }
             "minimum" => value.as_f64().is_none_or(|v| v >= wanted.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|v| v <= wanted.as_f64().unwrap()),
             "minItems" => value.as_array().is_none_or(|v| v.len() as u64 >= wanted.as_u64().unwrap()),
             "maxItems" => value.as_array().is_none_or(|v| v.len() as u64 <= wanted.as_u64().unwrap()),
             "required" => value.as_object().is_none_or(|object| {
@@ -99,7 +100,9 @@ fn is_described(document: &Value, method: &str, path: &str, answer: &Answer) {
 
 #[test]
 fn the_document_describes_every_route_and_the_answers_fit_it() {
-    for subject in [common::digits(), blobs("crc", "unit"), blobs("linear-svm", "standard"), blobs("src", "unit")] {
+    let subjects =
+        ["crc", "linear-svm", "src", "auto"].map(|key| blobs(key, if key == "auto" { "none" } else { "unit" }));
+    for subject in [common::digits()].into_iter().chain(subjects) {
         let features = subject.model.prep().n_features();
         let server = Running::start(subject, Config { max_samples: 3, ..config() });
         let answer = server.get("/openapi.json");
@@ -127,7 +130,7 @@ fn the_document_describes_every_route_and_the_answers_fit_it() {
             let other = server.send("DELETE", path, &[], b"");
             assert_eq!(other.status, 405, "{path}");
         }
-        for path in ["/model", "/healthz", "/metrics", "/openapi.json", "/"] {
+        for path in ["/model", "/models", "/healthz", "/metrics", "/openapi.json", "/"] {
             is_described(&document, "get", path, &server.get(path));
         }
         let schema = &document["components"]["schemas"]["Samples"];
@@ -145,7 +148,13 @@ fn the_document_describes_every_route_and_the_answers_fit_it() {
             (false, json!(3)),
         ] {
             assert_eq!(fits(&document, schema, &body), good, "{body}");
-            for path in ["/predict", "/predict?scores=false", "/explain", "/explain?row=0"] {
+            for path in [
+                "/predict",
+                "/predict?scores=false&top_k=2",
+                "/predict?outlier=true&proba=false",
+                "/explain",
+                "/explain?row=0",
+            ] {
                 let answer = server.post_json(path, &body.to_string());
                 assert_eq!(answer.status == 200, good, "{path} {body}: {}", answer.text());
                 is_described(&document, "post", path, &answer);

@@ -36,7 +36,8 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// True if training leaves samples out by [groups](crate::Dataset::groups) where it leaves any out.
     const LEAVES_GROUPS_OUT: bool = false;
 
-    /// True if models have [calibrated probabilities](Classifier::probabilities_block).
+    /// True if models have [calibrated probabilities](Classifier::probabilities_block); the scores of the rule in use are then
+    /// their logarithms.
     const PROBABILITIES: bool = false;
 
     /// True if models have a closed form for [`Classifier::export`]; codes that are searched for have none.

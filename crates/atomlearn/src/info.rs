@@ -146,6 +146,17 @@ impl Info {
         let names = self.0.get("python")?.get("feature_names")?.as_array()?;
         names.iter().map(|name| Some(name.as_str()?.trim().to_string())).collect()
     }
+
+    /// What Python fills missing values of every feature with; empty where it fills none.
+    pub fn fills(&self) -> Vec<Option<f64>> {
+        let fills = self.0.get("python").and_then(|notes| notes.get("fill")?.as_array());
+        fills.into_iter().flatten().map(Value::as_f64).collect()
+    }
+
+    /// The factor by which Python made probabilities of scores, from cross-validation.
+    pub fn inverse_temperature(&self) -> Option<f64> {
+        self.0.get("python")?.get("inverse_temperature")?.as_f64()
+    }
 }
 
 impl From<Values> for Info {

@@ -27,6 +27,7 @@ pub mod loo;
 pub mod method;
 pub mod methods;
 pub mod model;
+pub mod novelty;
 pub mod observe;
 pub mod params;
 pub mod parts;

@@ -3,8 +3,8 @@
 use crate::classifier::{best_class, check_features, in_blocks, join_blocks};
 use crate::dataset::check_finite_from;
 use crate::info::Info;
-use crate::io::TableSchema;
 use crate::io::limits::allowance;
+use crate::io::{Fill, TableSchema};
 use crate::prep::{Buffers, Prep, PrepSpec};
 use crate::registry::{self, Method, Values};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, archive};
@@ -107,7 +107,11 @@ impl Model {
         if self.schema.is_some() {
             return self.schema.clone();
         }
-        let schema = TableSchema::of_numbers(self.info.feature_names()?);
+        let mut schema = TableSchema::of_numbers(self.info.feature_names()?);
+        // Python fills missing values by itself where its notes say with what; so can everybody else.
+        for (feature, fill) in schema.features.iter_mut().zip(self.info.fills()) {
+            feature.fill = fill.filter(|fill| fill.is_finite()).map(Fill::Number);
+        }
         (schema.n_features() == self.prep.n_features() && schema.check().is_ok()).then_some(schema)
     }
 
@@ -123,6 +127,25 @@ impl Model {
             self.in_blocks(x, &|block| self.classifier.probabilities_block(block).into_iter().collect::<Vec<_>>())?;
         let known = blocks.iter().all(|block| !block.is_empty());
         Ok((known && !blocks.is_empty()).then(|| join_blocks(self.classes().len(), x.ncols(), &blocks, 0)))
+    }
+
+    /// The factor that makes scores logarithms of probabilities, up to what makes those add up to one; from cross-validation in
+    /// Python, for models that were fitted with `probability=True`.
+    pub fn inverse_temperature(&self) -> Option<f64> {
+        self.info.inverse_temperature().filter(|b| *b > 0.0 && b.is_finite())
+    }
+
+    /// Calibrated probabilities from scores of the rule in use, classes x samples, by the method or by
+    /// [`Model::inverse_temperature`]; none if the model has neither.
+    pub fn probabilities_of_scores(&self, scores: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        let mut proba = scores.to_owned();
+        if self.method.probabilities {
+            proba.as_mut().col_iter_mut().for_each(|column| column.iter_mut().for_each(|s| *s = s.exp()));
+            return Some(proba);
+        }
+        let b = self.inverse_temperature()?;
+        proba.as_mut().col_iter_mut().for_each(|column| softmax(column.iter_mut().collect(), b));
+        Some(proba)
     }
 
     /// The class of every raw sample, as an index into [`Model::classes`].
@@ -230,6 +253,19 @@ impl Model {
     }
 }
 
+/// `exp(b s_c) / sum_k exp(b s_k)`. A score of minus infinity, "never this class", counts as one that lies below all others of the
+/// sample by as much as those spread, at least by 1.
+fn softmax(mut scores: Vec<&mut f64>, b: f64) {
+    let finite = || scores.iter().map(|s| **s).filter(|s| s.is_finite());
+    let low = finite().reduce(f64::min).unwrap_or(0.0);
+    let high = finite().reduce(f64::max).unwrap_or(0.0);
+    let never = low - (high - low).max(1.0);
+    scores.iter_mut().filter(|s| !s.is_finite()).for_each(|s| **s = never);
+    scores.iter_mut().for_each(|s| **s = (b * (**s - high)).exp());
+    let sum: f64 = scores.iter().map(|s| **s).sum();
+    scores.iter_mut().for_each(|s| **s /= sum);
+}
+
 /// Methods make a matrix of atoms x atoms from their dictionary, which must be in proportion to it: a file of a megabyte can
 /// hold a hundred thousand atoms of one feature each.
 fn check_atoms(matrices: &Parts) -> Result<()> {
@@ -304,6 +340,32 @@ mod tests {
             // Rows of samples instead of columns.
             let rows = x.transpose().to_owned();
             assert_eq!(model.predict(rows.transpose()).unwrap(), model.predict(x.as_ref()).unwrap(), "{prep}");
+        }
+    }
+
+    #[test]
+    fn probabilities_follow_from_scores_alone() {
+        let x = samples(7);
+        let names = ["a", "b", "c"].map(String::from);
+        let labels: Vec<String> = (0..30).map(|j| names[j % 3].clone()).collect();
+        let train = Dataset::new(samples(30).as_ref(), &labels).unwrap();
+        for method in registry::METHODS {
+            let mut model = Model::train(method, &Values::new(), &"none".parse().unwrap(), &train, &mut ()).unwrap();
+            let scores = model.scores(x.as_ref()).unwrap();
+            let found = model.probabilities_of_scores(scores.as_ref());
+            assert_eq!(found, model.probabilities(x.as_ref()).unwrap(), "{}", method.key);
+            model.info.note(
+                "python",
+                json!({"inverse_temperature": 0.5, "feature_names": ["p", "q", "r", "s"], "fill": [1, 2.5, null, 4]}),
+            );
+            let proba = model.probabilities_of_scores(scores.as_ref()).unwrap();
+            for j in 0..x.ncols() {
+                assert!((proba.col(j).iter().sum::<f64>() - 1.0).abs() < 1e-12, "{}", method.key);
+            }
+            assert_eq!(best_class(proba.as_ref()), best_class(scores.as_ref()), "{}", method.key);
+            let fills: Vec<Option<Fill>> =
+                model.table().unwrap().features.into_iter().map(|feature| feature.fill).collect();
+            assert_eq!(fills, [Some(Fill::Number(1.0)), Some(Fill::Number(2.5)), None, Some(Fill::Number(4.0))]);
         }
     }
 

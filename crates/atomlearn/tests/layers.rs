@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("what everything may use", &["error", "warn", "blocks"]),
     ("mathematics, parameters, files", &["linalg", "params", "folds", "file", "guard", "export"]),
-    ("labelled samples and small tools", &["dataset", "pca", "graph", "grid"]),
+    ("labelled samples and small tools", &["dataset", "pca", "novelty", "graph", "grid"]),
     ("readers, spans, support vector machines", &["io", "range", "svm", "synth"]),
     ("matrices by name, random draws", &["parts", "draw"]),
     ("what was learned, what an iteration leaves to the next, their file", &["classifier", "state", "archive"]),

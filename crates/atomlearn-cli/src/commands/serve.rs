@@ -6,10 +6,11 @@ use crate::failure::Failure;
 use atomlearn::Model;
 use atomlearn::io::ImageShape;
 use atomlearn_features::FeatureMap;
-use atomlearn_serve::{Config, RequestLog, Subject, serve};
+use atomlearn_serve::{Config, RequestLog, Source, Subject, serve};
 use serde_json::json;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ Examples:
   atomlearn serve --demo                             draw digits in the browser
   atomlearn serve faces.model --shape 54x48:columns
   atomlearn serve faces.model --log=requests.jsonl   a line of JSON for every request
+  atomlearn serve wine=w.model faces=f.model         several: POST /models/wine/predict; /predict is that of the first
+  atomlearn serve wine.model --min-probability 0.8   no label for samples that no class is probable enough for
+  kill -HUP PROCESS                                  the running server reads its model files again
   curl -H 'Content-Type: application/json' -d '[[5.1, 3.5, 1.4, 0.2]]' http://127.0.0.1:8642/predict
   curl -H 'Content-Type: application/x-npy' --data-binary @new.npy http://127.0.0.1:8642/predict
   curl -H 'Content-Type: image/jpeg' --data-binary @photo.jpg http://127.0.0.1:8642/predict     models of images
@@ -29,11 +33,11 @@ POST /predict takes samples, POST /explain one of them. Ctrl-C finishes the requ
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Model file
-    #[arg(required_unless_present = "demo")]
-    model: Option<PathBuf>,
+    /// Model files, each with its name before it if that is not to be the file's
+    #[arg(required_unless_present = "demo", value_name = "[NAME=]MODEL")]
+    models: Vec<String>,
     /// Serve LCDL-SV trained on embedded digits
-    #[arg(long, conflicts_with = "model")]
+    #[arg(long, conflicts_with = "models")]
     demo: bool,
     /// Port on this machine; 0 takes a free one [default: 8642]
     #[arg(long, value_name = "P")]
@@ -47,6 +51,12 @@ pub struct Args {
     /// Samples are images of this height and width; `:columns` if pixels run down the columns first
     #[arg(long, value_name = "HxW", value_parser = image_shape)]
     shape: Option<ImageShape>,
+    /// Give no label to samples whose most probable class is less probable; for models with probabilities
+    #[arg(long, value_name = "P", value_parser = probability)]
+    min_probability: Option<f64>,
+    /// Watch how like those of training the samples are, in /metrics; for models of `auto`
+    #[arg(long)]
+    drift: bool,
     /// Write a line of JSON for every request to standard error, or append it to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     log: Option<Option<PathBuf>>,
@@ -83,17 +93,9 @@ struct Limits {
 
 /// Loads the model and serves it until it is told to stop.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let subject = match &args.model {
-        Some(path) => {
-            let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into());
-            let mut model = Model::load(path)?;
-            check_shape(&model, args.shape)?;
-            let images = model.features.take().map(FeatureMap::from_content).transpose()?;
-            let mut subject = Subject::new(model, &name, args.shape, None);
-            subject.images = images;
-            subject
-        }
-        None => Subject::digits()?,
+    let sources = match args.demo {
+        true => vec![Source::from(Subject::digits()?)],
+        false => args.models.iter().map(|given| source(given, args.shape)).collect::<Result<Vec<_>, _>>()?,
     };
     let config = Config { log: request_log(args.log.as_ref())?, ..args.config() };
     let listen = config.listen;
@@ -114,9 +116,37 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         drop(told);
         console.note("Open it in a browser, or POST samples to /predict. Ctrl-C stops.");
     };
-    serve(subject, config, ready).map_err(|e| {
-        Failure::failed(format!("cannot serve on {listen}: {e}; choose another port with --port, or 0 for a free one"))
+    let quiet = console.is_quiet();
+    let reloaded = move |told: Result<String, String>| match told {
+        Ok(text) if quiet => drop(text),
+        Ok(text) => eprintln!("{text}"),
+        Err(text) => eprintln!("warning: {text}"),
+    };
+    serve(sources, config, ready, reloaded).map_err(|e| match e.kind() {
+        ErrorKind::InvalidInput => Failure::usage(e.to_string()),
+        _ => Failure::failed(format!(
+            "cannot serve on {listen}: {e}; choose another port with --port, or 0 for a free one"
+        )),
     })
+}
+
+/// A model from a file, `NAME=FILE` or `FILE`, which is read again when the server is told to.
+fn source(given: &str, shape: Option<ImageShape>) -> Result<Source, Failure> {
+    // A file may have an equals sign in its name.
+    let named = given.split_once('=').filter(|_| !Path::new(given).exists());
+    let path = PathBuf::from(named.map_or(given, |(_, path)| path));
+    let stem = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let name = named.map_or(stem, |(name, _)| name.into());
+    let load = move || -> Result<Subject, Failure> {
+        let mut model = Model::load(&path)?;
+        check_shape(&model, shape)?;
+        let images = model.features.take().map(FeatureMap::from_content).transpose()?;
+        let mut subject = Subject::new(model, &name, shape, None);
+        subject.images = images;
+        Ok(subject)
+    };
+    let subject = load()?;
+    Ok(Source { subject, load: Some(Arc::new(move || load().map_err(Failure::into_message))) })
 }
 
 impl Args {
@@ -134,6 +164,8 @@ impl Args {
             max_batch: limits.max_batch,
             header_time: limits.header_time,
             request_time: limits.request_time,
+            min_probability: self.min_probability,
+            drift: self.drift,
             log: None,
         }
     }
@@ -181,6 +213,11 @@ fn size(text: &str) -> Result<usize, String> {
         number.checked_mul(1 << power).filter(|&bytes| bytes > 0)
     });
     parsed.ok_or_else(|| "must be a size such as 8MiB, 500KiB or a number of bytes".to_string())
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let parsed = text.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+    parsed.ok_or_else(|| "must be a probability between 0 and 1".to_string())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -48,9 +48,21 @@ fn content(model: &Model, file: &str) -> Value {
         "n_features": model.prep().n_features(), "classes": model.classes(), "params": params.collect::<Vec<_>>(),
         "estimate": findings::of_model(model), "probabilities": method.probabilities,
         "facts": facts(model), "warnings": info.get("warnings"), "metrics": metrics, "few": few,
-        "range": info.get("range"), "image": info.get("image_shape"), "onnx": method.closed_form,
+        "range": info.get("range"), "image": info.get("image_shape"), "onnx": onnx_facts(model),
         "prep": steps.collect::<Vec<_>>(),
     })
+}
+
+/// Operator set, size in words and outputs of the ONNX file, for methods that have one.
+fn onnx_facts(model: &Model) -> Option<Value> {
+    let bytes = model.to_onnx().ok()?.len();
+    let size = if bytes < 1 << 20 {
+        format!("{} KiB", bytes.div_ceil(1 << 10))
+    } else {
+        format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+    };
+    let proba = model.method().probabilities || model.inverse_temperature().is_some();
+    Some(json!({"opset": atomlearn::export::OPSET, "size": size, "proba": proba}))
 }
 
 /// What is known of the training, in words.

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ._base import DictionaryClassifier, FitWarning
 
@@ -23,7 +23,8 @@ class SelfTuningClassifier(DictionaryClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples in rows. A C-ordered float64 array is read without a copy of its own.
+            Samples in rows. A C-ordered float64 array is read without a copy of its own. Missing values (NaN) are
+            replaced by the median of their feature, here and in new samples.
         y : array-like of shape (n_samples,)
             Their classes: numbers or texts.
         groups : array-like of shape (n_samples,), default=None
@@ -44,6 +45,33 @@ class SelfTuningClassifier(DictionaryClassifier):
             warnings.warn(warning, FitWarning, stacklevel=2)
         return self
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _training_samples(self, X, y) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+        missing = np.isnan(X)
+        empty = np.flatnonzero(missing.all(axis=0))
+        if len(empty) > 0:
+            shown = ", ".join(str(i) for i in empty[:10]) + (", ..." if len(empty) > 10 else "")
+            raise ValueError(f"features without any value: {shown} (counted from 0); leave them out")
+        fill = np.nanmedian(X, axis=0) if missing.any() else np.median(X, axis=0)
+        self._fill = fill
+        return np.where(missing, fill, X) if missing.any() else X, y, {"fill": fill.tolist()}
+
+    def _filled(self, X: np.ndarray) -> np.ndarray:
+        # Models of the command line fill tables only; what is missing elsewhere stays, and is refused with its place.
+        if self._fill is None or not np.isnan(X).any():
+            return X
+        return np.where(np.isnan(X), self._fill, X)
+
+    def _restore(self, model) -> None:
+        super()._restore(model)
+        fill = json.loads(model.info).get("python", {}).get("fill")
+        self._fill = None if fill is None else np.array(fill, dtype=np.float64)
+
     def predict_proba(self, X) -> np.ndarray:
         """Class probabilities, calibrated by leave-one-out in the fit.
 
@@ -58,7 +86,7 @@ class SelfTuningClassifier(DictionaryClassifier):
             Rows add up to one; the largest entry is that of the predicted class.
         """
         X = self._samples(X)
-        return self.model_.probabilities(X, self._threads())[:, self._class_order()]
+        return self._in_parts(self.model_.probabilities, X)[:, self._class_order()]
 
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithms of the probabilities, also of those that are too small for a number of their own.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
-from typing import Any, ClassVar, TypeVar
+from typing import Any, Callable, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -21,6 +22,10 @@ from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
 # Names that Python or scikit-learn want otherwise than the papers.
 PYTHON_NAMES = {"lambda": "lam", "seed": "random_state"}
 
+
+# Samples that the core works on at a time, and seconds after which Ctrl-C should be heard.
+_BLOCK = 512
+_SHORT = 0.1
 
 Self = TypeVar("Self", bound="DictionaryClassifier")
 
@@ -90,13 +95,13 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
     @with_callbacks
     def _fit(self, X, y, groups: list[int] | None = None) -> list[str]:
         """Fits; returns what there is to warn about."""
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        X, y, notes = self._training_samples(X, y)
         X = _aligned(X)
         check_classification_targets(y)
         classes, targets = np.unique(y, return_inverse=True)
         names = _labels.names_of(classes)
         key, params, threads = self._method_key(), self._method_params(), self._threads()
-        notes: dict[str, Any] = {"class_kind": _labels.kind_of(classes), "n_samples": len(X)}
+        notes.update({"class_kind": _labels.kind_of(classes), "n_samples": len(X)})
         if hasattr(self, "feature_names_in_"):
             notes["feature_names"] = self.feature_names_in_.tolist()
         if getattr(self, "probability", False):
@@ -125,6 +130,11 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         watch.end(model)
         return said
 
+    def _training_samples(self, X, y) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Valid samples and classes, and notes that travel with the model."""
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        return X, y, {}
+
     def _take(self, state: dict[str, Any], history: list[Step]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
@@ -151,7 +161,12 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         if encoded is not None:
             return encoded
         # The core refuses what is not finite, and says where it is.
-        return _aligned(validate_data(self, X, dtype=np.float64, order="C", ensure_all_finite=False, reset=False))
+        X = validate_data(self, X, dtype=np.float64, order="C", ensure_all_finite=False, reset=False)
+        return _aligned(self._filled(X))
+
+    def _filled(self, X: np.ndarray) -> np.ndarray:
+        """Samples with missing values filled, by estimators that can."""
+        return X
 
     def _class_order(self) -> np.ndarray:
         """Place, among the model's classes, of every entry of ``classes_``."""
@@ -160,7 +175,25 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         """Scores of valid samples, one column per entry of ``classes_``."""
-        return self.model_.scores(X, self._threads())[:, self._class_order()]
+        return self._in_parts(self.model_.scores, X)[:, self._class_order()]
+
+    def _in_parts(self, work: Callable[[np.ndarray, int], np.ndarray], X: np.ndarray) -> np.ndarray:
+        """``work`` on all samples, in parts that are short enough for Ctrl-C to be heard between them.
+
+        The core works in blocks of 512 samples; parts are made of whole blocks, so that no bit changes.
+        """
+        threads = self._threads()
+        size = _BLOCK * threads
+        if len(X) <= size:
+            return work(X, threads)
+        start, parts = 0, []
+        while start < len(X):
+            began = time.perf_counter()
+            parts.append(work(X[start : start + size], threads))
+            start += size
+            if time.perf_counter() - began < _SHORT:
+                size *= 2
+        return np.concatenate(parts)
 
     def predict(self, X) -> np.ndarray:
         """Classes of samples.
@@ -177,7 +210,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         """
         X = self._samples(X)
         in_model_order = self.classes_[np.argsort(self._class_order())]
-        return in_model_order[self.model_.predict(X, self._threads())]
+        return in_model_order[self._in_parts(self.model_.predict, X)]
 
     def decision_function(self, X) -> np.ndarray:
         """Scores of samples, larger is more likely.
@@ -237,7 +270,14 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             One per row; for a single sample, just that one.
         """
         single = np.ndim(X) == 1
-        found = explain(self, self._samples(np.reshape(X, (1, -1)) if single else X), top)
+        if single:
+            # A row of a pandas frame keeps its names.
+            X = X.to_frame().T if hasattr(X, "to_frame") and hasattr(X, "index") else np.reshape(X, (1, -1))
+        samples = self._samples(X)
+        with warnings.catch_warnings():
+            # The samples were checked with their names already.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            found = explain(self, samples, top)
         return found[0] if single else found
 
     def save(self, path: str | os.PathLike, *, force: bool = False) -> None:
@@ -252,6 +292,38 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         """
         check_is_fitted(self)
         self.model_.save(path, force)
+
+    def save_pretrained(self, folder: str | os.PathLike) -> None:
+        """Write the model and its card to a folder, as hubs of models have them.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            Made if it is not there. It gets ``model.atomlearn`` (the file that `save` writes), ``README.md`` (the card)
+            and ``config.json`` (class, parameters, classes); nothing else in it is touched.
+        """
+        from ._pretrained import save_pretrained
+
+        check_is_fitted(self)
+        save_pretrained(self, folder)
+
+    @classmethod
+    def from_pretrained(cls: type[Self], folder: str | os.PathLike) -> Self:
+        """Read what `save_pretrained` wrote; on the base class or ``atomlearn.load`` of its file, whatever class it is.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            The folder.
+
+        Returns
+        -------
+        estimator : object
+            The fitted estimator.
+        """
+        from ._pretrained import from_pretrained
+
+        return from_pretrained(cls, folder)
 
     def to_onnx(self, path: str | os.PathLike, *, force: bool = False) -> None:
         """Write preprocessing and model as one ONNX graph for onnxruntime and other programs.
@@ -335,7 +407,7 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
             One coefficient per atom.
         """
         X = self._samples(X)
-        return self.model_.codes(X, self._threads())
+        return self._in_parts(self.model_.codes, X)
 
     def _fitted_extras(self, model) -> dict[str, Any]:
         return {"_n_features_out": model.codes(np.zeros((1, model.n_features)), 1).shape[1]}

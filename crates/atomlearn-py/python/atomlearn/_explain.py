@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any, Optional
 
 import numpy as np
+
+# Classes that are shown.
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,30 @@ class Explanation:
     """Of every class, for `AutoClassifier`."""
     readings: list[ReadingUse] = field(default_factory=list)
     """What each fused reading says, for `AutoClassifier`."""
+    sample: list[float] = field(default_factory=list)
+    """The sample itself, before preprocessing."""
+    feature_names: Optional[list[str]] = None
+    """Names of its values, if the estimator was fitted on samples with names."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists, numbers and texts."""
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        head = f"<p>class <b>{escape(str(self.label))}</b>, decided by the {escape(self.rule)} rule</p>"
+        return head + "".join(_html_table(*table) for table in self._tables())
+
     def __repr__(self) -> str:
+        lines = [f"class {self.label}, decided by the {self.rule} rule"]
+        for i, (names, rows) in enumerate(self._tables()):
+            lines += ([""] if i else []) + _table(names, rows)
+            if i == 0 and len(self.classes) > _SHOWN:
+                lines.append(f"... and {len(self.classes) - _SHOWN} more classes")
+        return "\n".join(lines)
+
+    def _tables(self) -> list[tuple[list[str], list[list[str]]]]:
+        """Heads and rows: the best classes, then the strongest atoms, or the readings."""
         best = sorted(range(len(self.classes)), key=lambda c: -self.scores[self.rule][c])
         columns = {f"{rule} score": values for rule, values in self.scores.items()}
         if self.probabilities is not None:
@@ -78,29 +100,32 @@ class Explanation:
             columns.update({f"reading {i}": use.contributions for i, use in enumerate(self.readings, 1)})
         if self.residuals is not None:
             columns["|x - D_c z_c|"] = self.residuals
-        rows = [[str(self.classes[c])] + [f"{values[c]:.4f}" for values in columns.values()] for c in best[:8]]
-        lines = [f"class {self.label}, decided by the {self.rule} rule", *_table(["class", *columns], rows)]
-        if len(best) > 8:
-            lines.append(f"... and {len(best) - 8} more classes")
+        rows = [[str(self.classes[c])] + [f"{values[c]:.4f}" for values in columns.values()] for c in best[:_SHOWN]]
+        tables = [(["class", *columns], rows)]
         if self.atoms:
+            of = [["-" if use.label is None else str(use.label)] for use in self.atoms]
             used = [
-                [
-                    str(use.atom),
-                    "-" if use.label is None else str(use.label),
-                    f"{use.code:+.4f}",
-                    f"{100 * use.share:.1f} %",
-                ]
-                for use in self.atoms
+                [str(use.atom), *label, f"{use.code:+.4f}", f"{100 * use.share:.1f} %"]
+                for use, label in zip(self.atoms, of)
             ]
-            lines += ["", *_table(["atom", "of class", "code", "share"], used)]
+            tables.append((["atom", "of class", "code", "share"], used))
         if self.readings:
             used = [
                 [str(i), use.reading, use.view, use.kernel, "-" if use.gamma is None else f"{use.gamma:.3g}"]
                 + [f"{use.kappa:g}", f"{use.weight:.3f}"]
                 for i, use in enumerate(self.readings, 1)
             ]
-            lines += ["", *_table(["reading", "kind", "view", "kernel", "gamma", "kappa", "weight"], used)]
-        return "\n".join(lines)
+            tables.append((["reading", "kind", "view", "kernel", "gamma", "kappa", "weight"], used))
+        return tables
+
+
+def _html_table(head: list[str], rows: list[list[str]]) -> str:
+    def row(tag: str, cells: list[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    return (
+        f"<table><thead>{row('th', head)}</thead><tbody>{''.join(row('td', cells) for cells in rows)}</tbody></table>"
+    )
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -119,6 +144,8 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
     contributions, proba, chosen = model.contributions(X, threads), None, []
     if contributions is not None:
         proba, chosen = model.probabilities(X, threads), json.loads(model.auto_report())["chosen"]
+    names = getattr(estimator, "feature_names_in_", None)
+    names = None if names is None else [str(name) for name in names]
     found = []
     for i, label in enumerate(labels):
         found.append(
@@ -137,6 +164,8 @@ def explain(estimator, X: np.ndarray, top: int) -> list[Explanation]:
                     ReadingUse(**use, contributions=said[i, order].tolist())
                     for use, said in zip(chosen, contributions or [])
                 ],
+                sample=X[i].tolist(),
+                feature_names=names,
             )
         )
     return found

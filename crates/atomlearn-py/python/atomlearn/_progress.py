@@ -27,6 +27,13 @@ class Step:
     terms: dict[str, float] = field(default_factory=dict)
     change: float | None = None
     max_iter: int | None = None
+    _current: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+
+    def estimator(self) -> Any:
+        """A fitted estimator as of this iteration; only while a callback is called."""
+        if self._current is None:
+            raise ValueError("the estimator of an iteration can be had only in the callback that is told of it")
+        return self._current()
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Step:
@@ -110,7 +117,7 @@ class FitWatch:
 
     def _on_step(self, text: str, current_model: Callable) -> bool:
         estimator = self._estimator
-        step = Step.from_dict(json.loads(text))
+        step = Step.from_dict({**json.loads(text), "_current": lambda: self._as_of_now(current_model())})
         stop = False
         if estimator.verbose:
             print(_line(type(estimator).__name__, step), flush=True)
@@ -128,6 +135,16 @@ class FitWatch:
                 reconstruction_attributes=lambda: self._fitted(current_model()),
             )
         return stop
+
+    def _as_of_now(self, model) -> Any:
+        """A copy of the estimator with this model."""
+        params = {**self._estimator.get_params(deep=False), "callback": None, "verbose": 0}
+        copy = type(self._estimator)(**params)
+        names = ("n_features_in_", "feature_names_in_")
+        known = {name: getattr(self._estimator, name) for name in names if hasattr(self._estimator, name)}
+        for name, value in {**known, **self._fitted(model)}.items():
+            setattr(copy, name, value)
+        return copy
 
     def end(self, model) -> None:
         """The fit is over."""

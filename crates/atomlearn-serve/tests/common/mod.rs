@@ -4,7 +4,7 @@
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Values, method};
 use atomlearn::{MatRef, Model, synth};
-use atomlearn_serve::{Config, Server, Subject};
+use atomlearn_serve::{Config, Reloader, Server, Source, Subject};
 use serde_json::Value;
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,23 +36,29 @@ pub fn blobs(key: &str, prep: &str) -> Subject {
 /// A server on a thread of its own; stops with its owner.
 pub struct Running {
     pub address: SocketAddr,
+    pub reloader: Reloader,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
     pub fn start(subject: Subject, config: Config) -> Self {
+        Running::start_all(vec![subject.into()], config)
+    }
+
+    pub fn start_all(sources: Vec<Source>, config: Config) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = Server::bind(subject, config).await.unwrap();
-                tell.send(server.address().unwrap()).unwrap();
+                let server = Server::bind(sources, config).await.unwrap();
+                tell.send((server.address().unwrap(), server.reloader())).unwrap();
                 server.run(async { drop(stopped.await) }).await;
             });
         });
-        Running { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        let (address, reloader) = told.recv().unwrap();
+        Running { address, reloader, stop: Some(stop), thread: Some(thread) }
     }
 
     pub fn url(&self) -> String {

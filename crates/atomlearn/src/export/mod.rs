@@ -7,9 +7,10 @@ pub use graph::{Graph, Value};
 
 use prost::Message;
 
-/// Version of the ONNX file layout, and of the operator set.
+/// Version of the ONNX file layout.
 const IR_VERSION: i64 = 8;
-const OPSET: i64 = 17;
+/// Version of the operator set that graphs need.
+pub const OPSET: i64 = 17;
 
 /// The file of a graph: with a sentence about it, and entries for whoever looks.
 pub(crate) fn file(graph: Graph, about: &str, entries: Vec<(String, String)>) -> Vec<u8> {

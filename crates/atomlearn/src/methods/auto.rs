@@ -35,7 +35,7 @@ mod stored;
 mod tests;
 mod views;
 
-pub use model::AutoModel;
+pub use model::{AutoModel, AutoNovelty};
 pub use nearest::NearSample;
 pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
 pub use views::ViewKind;

@@ -1,12 +1,13 @@
 //! A trained model as one ONNX graph: preprocessing, scores and label, in standard operators.
 //!
-//! Input `x`: samples in rows, doubles. Outputs: `label` (the class name of every sample) and `scores` (samples x classes,
-//! larger = more likely, classes in the order of the metadata entry `classes`). The number of samples is open.
+//! Input `x`: samples in rows, doubles. Outputs: `label` (the class name of every sample), `scores` (samples x classes,
+//! larger = more likely, classes in the order of the metadata entry `classes`) and, for models that have them, `proba` (the
+//! probabilities, samples x classes). The number of samples is open.
 
 use super::Model;
 use crate::classifier::NO_CLOSED_FORM;
 use crate::export::proto::element;
-use crate::export::{self, Graph};
+use crate::export::{self, Graph, Value as Tensor};
 use crate::file::write_atomically;
 use crate::registry;
 use crate::{Error, Result};
@@ -30,6 +31,9 @@ impl Model {
         let label = graph.op("Gather", &[&names, &best]);
         graph.output("label", &label, element::STRING, None);
         graph.output("scores", &scores, element::DOUBLE, Some(self.classes().len()));
+        if let Some(proba) = self.export_probabilities(&mut graph, &scores) {
+            graph.output("proba", &proba, element::DOUBLE, Some(self.classes().len()));
+        }
 
         let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_string);
         let mut entries = vec![
@@ -41,6 +45,16 @@ impl Model {
         ];
         entries.extend(self.info.values().iter().map(|(key, value)| (format!("atomlearn.{key}"), text(value))));
         Ok(export::file(graph, self.method.title, entries))
+    }
+
+    /// Probabilities from scores, as [`Model::probabilities_of_scores`] makes them.
+    fn export_probabilities(&self, graph: &mut Graph, scores: &Tensor) -> Option<Tensor> {
+        if self.method.probabilities {
+            return Some(graph.op("Exp", &[scores]));
+        }
+        let inverse_temperature = graph.scalar(self.inverse_temperature()?);
+        let scaled = graph.op("Mul", &[scores, &inverse_temperature]);
+        Some(graph.op_with("Softmax", &[&scaled], &[("axis", 1)]))
     }
 
     /// Writes the ONNX file, atomically.
@@ -69,9 +83,11 @@ mod tests {
                     let file = proto::Model::decode(bytes.as_slice()).unwrap();
                     let graph = file.graph.unwrap();
                     let names = |values: &[proto::ValueInfo]| values.iter().map(|v| v.name.clone()).collect::<Vec<_>>();
+                    let outputs = ["label", "scores", "proba"];
+                    let expected = &outputs[..if method.probabilities { 3 } else { 2 }];
                     assert_eq!(
                         (names(&graph.input), names(&graph.output)),
-                        (vec!["x".into()], vec!["label".into(), "scores".into()])
+                        (vec!["x".into()], expected.iter().map(|name| name.to_string()).collect())
                     );
                     // Every input of a node is made before it is used.
                     let mut known: Vec<&String> = graph.initializer.iter().map(|tensor| &tensor.name).collect();

@@ -4,8 +4,10 @@ use super::candidates::Choice;
 use super::report::AutoReport;
 use super::stages::{Stage, stages};
 use super::stored::Learned;
+use super::views::View;
 use super::{fusion, report};
 use crate::export::{Graph, Value};
+use crate::novelty::Novelty;
 use crate::{Classifier, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use std::any::Any;
@@ -71,6 +73,14 @@ impl AutoModel {
         Some((*self.left_out.positions.get(place)?, self.classes.get(class)?))
     }
 
+    /// How unlike the training samples new ones are, in the view of the first reading; only for models that keep all samples.
+    pub fn novelty(&self) -> Option<Result<AutoNovelty>> {
+        let (_, samples) = self.parts.iter().find(|(name, _)| *name == "samples")?;
+        let view = self.stages.first()?.view().clone();
+        let novelty = Novelty::fit(view.apply(samples.as_ref()).as_ref());
+        Some(novelty.map(|novelty| AutoNovelty { view, novelty }))
+    }
+
     /// What each chosen reading says: weight times normalised score, classes x samples, in the order of [`AutoReport::chosen`].
     /// The sum over readings, less what makes probabilities add up to one, is the score of a class. Samples are prepared already.
     pub fn explain(&self, x: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
@@ -85,6 +95,19 @@ impl AutoModel {
             stage.contributions(x, |place, scores| all[place] = scores);
         }
         all
+    }
+}
+
+/// [`Novelty`] of samples that are brought into a view first.
+pub struct AutoNovelty {
+    view: View,
+    novelty: Novelty,
+}
+
+impl AutoNovelty {
+    /// The p-value of every sample (prepared already): small if it is unlike all that training has seen.
+    pub fn p_values(&self, x: MatRef<'_, f64>) -> Vec<f64> {
+        self.novelty.p_values(self.view.apply(x).as_ref())
     }
 }
 

@@ -190,6 +190,11 @@ impl Prepared {
 }
 
 impl Stage {
+    /// The view that its samples are in.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
     /// Whether the sizes of all readings agree; parts of a hostile file may not fit together.
     pub fn fits(&self, n_features: usize, n_classes: usize) -> bool {
         let n_samples = self.samples.as_ref().map_or(0, |(samples, _)| samples.ncols());

@@ -1,0 +1,35 @@
+"""Types reach users through the public import."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+EXAMPLE = ROOT / "examples" / "python" / "typed.py"
+WRONG = """
+import atomlearn
+atomlearn.LCDLSVClassifier(max_iter="many")
+atomlearn.nonsense
+"""
+
+
+def test_mypy_accepts_the_example_in_its_strict_mode_and_finds_what_is_wrong(tmp_path):
+    pytest.importorskip("mypy")
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(WRONG)
+    # Not in the repository's folder, whose settings are not those of users.
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+        str(EXAMPLE),
+        str(wrong),
+    ]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    errors = [line for line in said.splitlines() if ": error:" in line]
+    assert len(errors) == 2 and all(line.startswith("wrong.py") or "/wrong.py" in line for line in errors), said
+    assert "max_iter" in said and "nonsense" in said
