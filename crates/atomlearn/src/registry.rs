@@ -11,6 +11,8 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::svgdl::Svgdl>().in_partitions::<methods::svgdl::Svgdl>(),
     Method::of::<methods::src::Src>(),
     Method::of::<methods::crc::Crc>().in_partitions::<methods::crc::Crc>(),
+    Method::of::<methods::procrc::ProCrc>(),
+    Method::of::<methods::lrc::Lrc>().in_partitions::<methods::lrc::Lrc>(),
     Method::of::<methods::ksvd::Ksvd>(),
     Method::of::<methods::dksvd::DKsvd>(),
     Method::of::<methods::lcksvd::LcKsvd1>(),

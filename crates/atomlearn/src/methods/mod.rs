@@ -14,6 +14,8 @@ pub mod lcdl_sv;
 pub mod lcksvd;
 pub mod lda;
 pub mod linear_svm;
+pub mod lrc;
+pub mod procrc;
 pub mod rbf_svm;
 pub mod ridge;
 pub mod sadl;
