@@ -21,7 +21,7 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, gram, mul};
-use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square, settled};
+use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
 use crate::params::{Domain, params};
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef, Scale};
@@ -60,6 +60,10 @@ impl ProCrc {
         let system = system(&products, &blocks, self.lambda.unwrap_or(LAMBDA), self.gamma.unwrap_or(GAMMA));
         let coder = Spd::new(system, "ProCRC coder")?.solve(dictionary.transpose());
         Ok(ProCrcModel { classes, dictionary, blocks, coder })
+    }
+
+    fn in_words(&self) -> String {
+        format!("lambda = {} and gamma = {}", self.lambda.unwrap_or(LAMBDA), self.gamma.unwrap_or(GAMMA))
     }
 
     /// The best pair of weights: for every `gamma` downhill in `lambda`.
@@ -139,16 +143,16 @@ impl Fit for ProCrc {
         if self.lambda.is_some() && self.gamma.is_some() {
             return Ok(self.clone());
         }
-        let best = self.best_weights(train, watch);
-        let mut chosen = self.clone();
-        if self.lambda.is_none() {
-            let best = best.map(|(lambda, _, verdict)| (lambda, verdict));
-            chosen.lambda = Some(settled(Self::KEY, "lambda", best, LAMBDA, watch));
-        }
-        if self.gamma.is_none() {
-            let best = best.map(|(_, gamma, verdict)| (gamma, verdict));
-            chosen.gamma = Some(settled(Self::KEY, "gamma", best, GAMMA, watch));
-        }
+        let Some((lambda, gamma, verdict)) = self.best_weights(train, watch) else {
+            let chosen = self.fixed();
+            let values = chosen.in_words();
+            watch.note(&format!("procrc: {values}, since leave-one-out has nothing to choose by"));
+            return Ok(chosen);
+        };
+        let chosen = ProCrc { lambda: Some(lambda), gamma: Some(gamma) };
+        let percent = 100.0 * verdict.accuracy;
+        let values = chosen.in_words();
+        watch.note(&format!("procrc: {values} were chosen by leave-one-out (accuracy {percent:.1} %)"));
         Ok(chosen)
     }
 
