@@ -23,13 +23,14 @@ NAMES = {
     "auto": "AutoClassifier",
     "ridge": "OneHotRidgeClassifier",
     "linear-svm": "LinearSVMClassifier",
+    "procrc": "ProCRCClassifier",
     "lcksvd1": "LCKSVDClassifier",
     "lcksvd2": "LCKSVDClassifier",
 }
 # Methods that decide by class residuals alone. scikit-learn's checks ask for 83 % on three classes in two features,
 # where the atoms of every class span the plane: all residuals are equally small and tell the classes apart only by
 # chance. That is no failure of methods made for many features, so these carry the tag `poor_score`.
-POOR_SCORE = {"src", "crc", "dpl"}
+POOR_SCORE = {"src", "crc", "procrc", "lrc", "dpl"}
 # Methods that tune themselves by leave-one-out: probabilities need no parameter, and fits leave more behind.
 SELF_TUNING = {"auto"}
 

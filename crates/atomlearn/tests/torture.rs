@@ -41,6 +41,7 @@ const WEAK_BY_NATURE: &[(&str, &str)] = &[
     ("fddl", "features from 1e-8 to 1e8"),
     ("fddl", "one sample a million times too long"),
     ("sadl", "features from 1e-8 to 1e8"),
+    ("procrc", "features from 1e-8 to 1e8"),
 ];
 
 /// Collects warnings and ends training of many classes after a few iterations: it is the arithmetic that is tested.

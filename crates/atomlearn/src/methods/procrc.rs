@@ -70,7 +70,7 @@ impl ProCrc {
     fn best_weights(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, f64, Verdict)> {
         let jury = Jury::new(train)?;
         // Too many samples for their Gram matrix: as if those that are left out in turn were all.
-        let train = train.part(&jury.places).ok()?;
+        let train = train.subset(&jury.places).ok()?;
         let products = gram(train.x());
         let lambdas =
             self.lambda.map_or_else(|| decades(decade(median_square(train.x())), POWERS), |given| vec![given]);
