@@ -12,7 +12,21 @@ from scipy.io import loadmat
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
-EXPORTED = ["auto", "lcdl-sv", "svgdl", "crc", "cadl", "sadl", "dpl", "ridge", "linear-svm", "rbf-svm", "lda"]
+EXPORTED = [
+    "auto",
+    "lcdl-sv",
+    "svgdl",
+    "crc",
+    "procrc",
+    "lrc",
+    "cadl",
+    "sadl",
+    "dpl",
+    "ridge",
+    "linear-svm",
+    "rbf-svm",
+    "lda",
+]
 PREPS = [
     "unit",
     "pca:30,unit",

@@ -16,6 +16,8 @@ __all__ = [
     "SVGDLClassifier",
     "SRCClassifier",
     "CRCClassifier",
+    "ProCRCClassifier",
+    "LRCClassifier",
     "KSVDClassifier",
     "DKSVDClassifier",
     "LCKSVDClassifier",
@@ -537,6 +539,156 @@ class CRCClassifier(CodingClassifier):
     ) -> None:
         self.kappa = kappa
         self.residual = residual
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class ProCRCClassifier(CodingClassifier):
+    """Probabilistic collaborative representation (ProCRC).
+
+    Method `procrc` of the registry. Cai, Zhang, Zuo, Feng: A probabilistic collaborative representation based approach
+    for pattern classification. CVPR 2016.
+
+    Parameters
+    ----------
+    lam : float or {"auto"} or None, default="auto"
+        Weight of the squared norm of the code; `auto` chooses it by exact leave-one-out on the training samples. Called
+        `lambda` in the paper and on the command line. Auto or a number > 0.
+    gamma : float or {"auto"} or None, default="auto"
+        Weight of the wish that classes agree; 0 codes as CRC does; `auto` chooses it like `lambda`. Auto or a number >=
+        0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "procrc": ("lambda", "gamma"),
+    }
+    _poor_score = True
+
+    def __init__(
+        self,
+        *,
+        lam: float | Literal["auto"] | None = "auto",
+        gamma: float | Literal["auto"] | None = "auto",
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.gamma = gamma
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class LRCClassifier(CodingClassifier):
+    """Linear regression classification (LRC).
+
+    Method `lrc` of the registry. Naseem, Togneri, Bennamoun: Linear regression for face recognition. IEEE TPAMI 2010.
+
+    Parameters
+    ----------
+    kappa : float or {"auto"} or None, default="auto"
+        Weight of the squared norm of the regression; 0 is the paper's, `auto` chooses it by exact leave-one-out on the
+        training samples. Auto or a number >= 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "lrc": ("kappa",),
+    }
+    _poor_score = True
+
+    def __init__(
+        self,
+        *,
+        kappa: float | Literal["auto"] | None = "auto",
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.kappa = kappa
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -1874,6 +2026,8 @@ ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "svgdl": SVGDLClassifier,
     "src": SRCClassifier,
     "crc": CRCClassifier,
+    "procrc": ProCRCClassifier,
+    "lrc": LRCClassifier,
     "ksvd": KSVDClassifier,
     "dksvd": DKSVDClassifier,
     "lcksvd1": LCKSVDClassifier,
