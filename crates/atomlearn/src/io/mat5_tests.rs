@@ -159,14 +159,16 @@ fn labels_may_be_one_hot_with_classes_down_or_across() {
     let h_test = || doubles("H_test", &[2, 2], &[1.0, 1.0, 0.0, 0.0], false);
     let raw = try_read(&two_parts(lc_ksvd, h_train, h_test()), &options).unwrap();
     assert_eq!(raw.labels.unwrap(), ["2", "1", "2", "1", "1"]);
-    for (values, why) in [
-        ([0.0, 1.0, 1.0, 0.0, 1.0, 1.0], "two ones in a column"),
-        ([0.0, 1.0, 1.0, 0.0, 0.0, 0.0], "a sample of no class"),
-        ([0.0, 1.0, 1.0, 0.0, 0.0, 0.5], "a share"),
+    for (values, part) in [
+        // Two ones in a column.
+        ([0.0, 1.0, 1.0, 0.0, 1.0, 1.0], "a single 1 for every sample"),
+        // A sample of no class: across, it would be two samples of three classes.
+        ([0.0, 1.0, 1.0, 0.0, 0.0, 0.0], "2 labels for data of 2 x 3"),
+        ([0.0, 1.0, 1.0, 0.0, 0.0, 0.5], "a single 1 for every sample"),
     ] {
         let bad = doubles("H_train", &[2, 3], &values, false);
         let message = try_read(&two_parts(lc_ksvd, bad, h_test()), &options).unwrap_err().to_string();
-        assert!(message.contains("a single 1 for every sample"), "{why}: {message}");
+        assert!(message.contains(part), "{message}");
     }
 }
 
