@@ -72,7 +72,7 @@ pub enum Command {
     Predict(predict::Args),
     Explain(explain::Args),
     Evaluate(evaluate::Args),
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     Tune(tune::Args),
     Sweep(sweep::Args),
     Reproduce(reproduce::Args),

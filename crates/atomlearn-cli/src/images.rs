@@ -5,15 +5,21 @@ use crate::data::Source;
 use crate::failure::Failure;
 use crate::progress::FeatureBar;
 use atomlearn::io::RawData;
-use atomlearn::io::pictures::{self, ImageFile, Listing};
+use atomlearn::io::pictures::{self, ImageFile, Listing, Picture};
 use atomlearn::{Error, Mat};
 use atomlearn_features::{
-    Coding, Crop, Extracted, FeatureMap, FeatureSpec, Fit, Frame, KINDS, OnnxSpec, PixelsSpec, Pooling, Preset,
-    RandomFaceSpec, SiftSpec, extract, fit,
+    Augment, Coding, Crop, Extracted, FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, Handling, KINDS, KNOWN_NETWORKS,
+    KnownNetwork, OnnxSpec, PixelsSpec, Pooling, Preset, RandomFaceSpec, SiftSpec, extract, fit,
 };
 use atomlearn_lab::data::digest;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Images whose size is looked at to choose a kind of features.
+const LOOKED_AT: usize = 50;
+/// Smaller images hold too few patches.
+const ROOM_FOR_PATCHES: usize = 32;
 
 /// How features are made; most flags belong to some kinds only.
 #[derive(clap::Args, Clone, Default)]
@@ -29,10 +35,10 @@ pub struct FeatureArgs {
     /// Use this part of every image, in pixels [all kinds]
     #[arg(long, value_name = "WxH+LEFT+TOP")]
     crop: Option<Crop>,
-    /// Number of features [random-face: default 540; sift-pyramid: default 3000 or what the training images span]
+    /// Number of features [random-face: default 540; sift-pyramid, fisher: default 3000 or what the training images span]
     #[arg(long, value_name = "N")]
     dim: Option<usize>,
-    /// Seed of what is drawn [random-face, sift-pyramid: default 0]
+    /// Seed of what is drawn [random-face, sift-pyramid, fisher: default 0]
     #[arg(long, value_name = "S")]
     feature_seed: Option<u64>,
     /// Network file [onnx]
@@ -47,19 +53,19 @@ pub struct FeatureArgs {
     /// Images that go through the network together [onnx: default 1]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
-    /// Longer side that larger images are shrunk to [sift-pyramid: default 300]
+    /// Longer side that larger images are shrunk to [sift-pyramid, fisher: default 300]
     #[arg(long, value_name = "PIXELS")]
     max_side: Option<usize>,
-    /// Pixels between patches [sift-pyramid: default 8]
+    /// Pixels between patches [sift-pyramid: default 8; fisher: default 6]
     #[arg(long, value_name = "PIXELS")]
     step: Option<usize>,
-    /// Sides of the patches, multiples of 4 [sift-pyramid: default 16,24,32]
+    /// Sides of the patches, multiples of 4 [sift-pyramid, fisher: default 16,24,32]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     patches: Option<Vec<usize>>,
-    /// Number of visual words [sift-pyramid: default 1024]
+    /// Number of visual words, or of Gaussians [sift-pyramid: default 1024; fisher: default 64]
     #[arg(long, value_name = "N")]
     words: Option<usize>,
-    /// Descriptors the words are found from [sift-pyramid: default 50000]
+    /// Descriptors the words are found from [sift-pyramid: default 50000; fisher: default 60000]
     #[arg(long, value_name = "N")]
     descriptors: Option<usize>,
     /// How descriptors are written in words [sift-pyramid: default llc]
@@ -71,6 +77,10 @@ pub struct FeatureArgs {
     /// Cells along each side, one number for each level of the pyramid [sift-pyramid: default 1,2,4]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     levels: Option<Vec<usize>>,
+    /// Add copies of training images: `flip` (mirror images), `shift` (moved by a sixteenth), or both; images to be tested or
+    /// predicted stay as they are
+    #[arg(long, value_name = "LIST")]
+    pub augment: Option<Augment>,
     /// Leave out images that cannot be read, instead of stopping
     #[arg(long)]
     pub skip_broken: bool,
@@ -123,17 +133,17 @@ impl FeatureArgs {
             ("--size", self.size.is_some(), &["pixels", "random-face", "onnx"]),
             ("--fit", self.fit.is_some(), &["pixels", "random-face", "onnx"]),
             ("--crop", self.crop.is_some(), &KINDS),
-            ("--dim", self.dim.is_some(), &["random-face", "sift-pyramid"]),
-            ("--feature-seed", self.feature_seed.is_some(), &["random-face", "sift-pyramid"]),
+            ("--dim", self.dim.is_some(), &["random-face", "sift-pyramid", "fisher"]),
+            ("--feature-seed", self.feature_seed.is_some(), &["random-face", "sift-pyramid", "fisher"]),
             ("--onnx", self.onnx.is_some(), &["onnx"]),
             ("--layer", self.layer.is_some(), &["onnx"]),
             ("--preset", self.preset.is_some(), &["onnx"]),
             ("--batch", self.batch.is_some(), &["onnx"]),
-            ("--max-side", self.max_side.is_some(), &["sift-pyramid"]),
-            ("--step", self.step.is_some(), &["sift-pyramid"]),
-            ("--patches", self.patches.is_some(), &["sift-pyramid"]),
-            ("--words", self.words.is_some(), &["sift-pyramid"]),
-            ("--descriptors", self.descriptors.is_some(), &["sift-pyramid"]),
+            ("--max-side", self.max_side.is_some(), &["sift-pyramid", "fisher"]),
+            ("--step", self.step.is_some(), &["sift-pyramid", "fisher"]),
+            ("--patches", self.patches.is_some(), &["sift-pyramid", "fisher"]),
+            ("--words", self.words.is_some(), &["sift-pyramid", "fisher"]),
+            ("--descriptors", self.descriptors.is_some(), &["sift-pyramid", "fisher"]),
             ("--coding", self.coding.is_some(), &["sift-pyramid"]),
             ("--pooling", self.pooling.is_some(), &["sift-pyramid"]),
             ("--levels", self.levels.is_some(), &["sift-pyramid"]),
@@ -147,6 +157,27 @@ impl FeatureArgs {
             Some((flag, _)) => Err(Failure::usage(format!("{flag} has no effect {why}"))),
             None => Ok(()),
         }
+    }
+
+    /// Refuses flags of one kind of features where the kind is still to be chosen.
+    pub fn refuse_without_kind(&self) -> Result<(), Failure> {
+        let alone = |flag: &str| flag != "--crop" && !(flag == "--onnx" || self.onnx.is_some());
+        let of_networks = |kinds: &[&str]| kinds == ["onnx"];
+        match self.given().into_iter().find(|(flag, kinds)| alone(flag) || (*flag != "--crop" && !of_networks(kinds))) {
+            Some((flag, kinds)) if of_networks(kinds) => {
+                Err(Failure::usage(format!("{flag} belongs to a network; name it with --onnx FILE")))
+            }
+            Some((flag, kinds)) => Err(Failure::usage(format!(
+                "{flag} belongs to one kind of features; say which with --features ({})",
+                kinds.join(", ")
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The part of every image that is used.
+    pub fn crop(&self) -> Option<Crop> {
+        self.crop
     }
 
     /// Height and width, as given.
@@ -171,12 +202,8 @@ impl FeatureArgs {
                 FeatureSpec::RandomFace(RandomFaceSpec { pixels: self.pixels(), dim, seed })
             }
             "sift-pyramid" => FeatureSpec::SiftPyramid(self.sift()),
-            _ => {
-                if self.onnx.is_none() {
-                    return Err(Failure::usage("features of kind onnx need a network: --onnx FILE"));
-                }
-                FeatureSpec::Onnx(self.network())
-            }
+            "fisher" => FeatureSpec::Fisher(self.fisher()),
+            _ => FeatureSpec::Onnx(self.network()?),
         })
     }
 
@@ -214,20 +241,53 @@ impl FeatureArgs {
         }
     }
 
-    fn network(&self) -> OnnxSpec {
-        OnnxSpec {
+    fn fisher(&self) -> FisherSpec {
+        let usual = FisherSpec::default();
+        FisherSpec {
             crop: self.crop,
-            layer: self.layer.clone(),
+            max_side: self.max_side.unwrap_or(usual.max_side),
+            step: self.step.unwrap_or(usual.step),
+            patches: self.patches.clone().unwrap_or(usual.patches),
+            components: self.words.unwrap_or(usual.components),
+            descriptor_dim: usual.descriptor_dim,
+            descriptors: self.descriptors.unwrap_or(usual.descriptors),
+            dim: self.dim.unwrap_or(usual.dim),
+            seed: self.feature_seed.unwrap_or(usual.seed),
+        }
+    }
+
+    /// What the flags say; where they say nothing, what a known network expects.
+    fn network(&self) -> Result<OnnxSpec, Failure> {
+        let Some(path) = &self.onnx else {
+            let known: Vec<String> = KNOWN_NETWORKS.iter().map(where_from).collect();
+            return Err(Failure::usage(format!(
+                "features of kind onnx need a network: --onnx FILE. Known, with what they expect of images:\n  {}",
+                known.join("\n  ")
+            )));
+        };
+        if let Some(known) = KnownNetwork::of_name(&path.to_string_lossy()).filter(|_| !path.exists()) {
+            return Err(Failure::usage(format!("no network is part of atomlearn; get {}", where_from(known))));
+        }
+        let usual = match std::fs::read(path) {
+            Ok(bytes) => KnownNetwork::of_digest(&atomlearn_features::digest(&bytes)).map(KnownNetwork::spec),
+            // Whoever opens it for good says what is wrong.
+            Err(_) => None,
+        };
+        let usual = usual.unwrap_or_default();
+        Ok(OnnxSpec {
+            crop: self.crop,
+            layer: self.layer.clone().or(usual.layer),
             preset: match self.preset {
                 Some(PresetName::Caffe) => Preset::Caffe,
                 Some(PresetName::EfficientnetLite) => Preset::EfficientnetLite,
                 Some(PresetName::None) => Preset::None,
-                Some(PresetName::Imagenet) | None => Preset::Imagenet,
+                Some(PresetName::Imagenet) => Preset::Imagenet,
+                None => usual.preset,
             },
-            stretch: self.fit == Some(FitWay::Stretch),
+            stretch: self.fit.map_or(usual.stretch, |fit| fit == FitWay::Stretch),
             size: self.size,
             batch: self.batch.unwrap_or(1),
-        }
+        })
     }
 
     /// Fits a map on some of the images and takes all of them through it.
@@ -238,13 +298,31 @@ impl FeatureArgs {
         is_train: &[bool],
         console: &Console,
     ) -> Result<(FeatureMap, Extracted), Failure> {
-        let bar = FeatureBar::new(console);
-        let made = fit(spec, self.onnx.as_deref(), images, is_train, self.skip_broken, &bar);
+        self.fit_until(spec, images, is_train, None, console)
+    }
+
+    /// As [`FeatureArgs::fit`], but gives up after the deadline.
+    pub fn fit_until(
+        &self,
+        spec: &FeatureSpec,
+        images: &[ImageFile],
+        is_train: &[bool],
+        deadline: Option<Instant>,
+        console: &Console,
+    ) -> Result<(FeatureMap, Extracted), Failure> {
+        let bar = FeatureBar::until(deadline, console);
+        let handling = Handling { skip_broken: self.skip_broken, augment: self.augment.unwrap_or_default() };
+        let made = fit(spec, self.onnx.as_deref(), images, is_train, handling, &bar);
         bar.finish();
         let (map, extracted) = made?;
         warn_broken(&extracted, console);
         Ok((map, extracted))
     }
+}
+
+/// A network with its use and its source.
+fn where_from(network: &KnownNetwork) -> String {
+    format!("{} ({}): {}; sha256 {}", network.name, network.about, network.source, network.sha256)
 }
 
 /// Takes images through a map that is there already.
@@ -268,6 +346,15 @@ fn warn_broken(extracted: &Extracted, console: &Console) {
     }
 }
 
+/// The error without the path, which stands beside it.
+pub fn reason(error: &Error) -> String {
+    match error {
+        Error::Format { why, .. } => why.clone(),
+        Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
 /// The images of a folder of classes; says what is odd about it.
 pub fn list(folder: &Path, console: &Console) -> Result<Vec<ImageFile>, Failure> {
     if !folder.is_dir() {
@@ -287,17 +374,32 @@ fn noted(listing: Listing, console: &Console) -> Vec<ImageFile> {
     listing.images
 }
 
-/// Features as data, with classes and names of the images.
-pub fn as_data(map: &FeatureMap, extracted: Extracted, images: &[ImageFile], is_train: Option<&[bool]>) -> RawData {
+/// Features as data, with classes and names of the images; with `grouped`, an image and its copies are one group.
+pub fn as_data(
+    map: &FeatureMap,
+    extracted: Extracted,
+    images: &[ImageFile],
+    is_train: Option<&[bool]>,
+    grouped: bool,
+) -> RawData {
     let kept = |i: &usize| &images[*i];
     let places = &extracted.places;
     RawData {
+        groups: grouped.then(|| places.iter().map(|i| kept(i).name.clone()).collect()),
         labels: places.iter().map(|i| kept(i).class.clone()).collect(),
         is_train: is_train.map(|flags| places.iter().map(|&i| flags[i]).collect()),
         image_shape: map.image_shape(),
         names: Some(places.iter().map(|i| kept(i).name.clone()).collect()),
         ..RawData::new(extracted.x)
     }
+}
+
+/// The kind of features that suits these images: patches need some room, and small images are pixels.
+pub fn usual_kind(images: &[ImageFile]) -> &'static str {
+    let step = images.len().div_ceil(LOOKED_AT).max(1);
+    let sides = images.iter().step_by(step).filter_map(|image| Picture::open(&image.path).ok());
+    let smallest = sides.map(|picture| picture.width.min(picture.height)).min();
+    if smallest.is_some_and(|side| side < ROOM_FOR_PATCHES) { "pixels" } else { "fisher" }
 }
 
 /// True if the path is something to put through a feature map.
@@ -310,7 +412,7 @@ pub fn is_images(path: &Path) -> bool {
 pub fn source(map: &FeatureMap, path: &Path, lenient: bool, console: &Console) -> Result<Source, Failure> {
     let images = noted(pictures::list_any(path)?, console);
     let extracted = with_broken(apply(map, &images, lenient, console)?, images.len());
-    let raw = as_data(map, extracted, &images, None);
+    let raw = as_data(map, extracted, &images, None, false);
     Ok(Source { name: path.display().to_string(), sha256: digest(path)?, raw })
 }
 

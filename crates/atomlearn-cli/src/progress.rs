@@ -13,7 +13,7 @@ use atomlearn_lab::tune;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
@@ -194,6 +194,7 @@ impl Watch for CompareWatch {
 /// Watches features being made: one bar for each stage.
 pub struct FeatureBar {
     bar: ProgressBar,
+    deadline: Option<Instant>,
     _watched: interrupt::Watched,
 }
 
@@ -205,7 +206,12 @@ impl FeatureBar {
         } else {
             ProgressBar::hidden()
         };
-        FeatureBar { bar, _watched: interrupt::watched() }
+        FeatureBar { bar, deadline: None, _watched: interrupt::watched() }
+    }
+
+    /// As [`FeatureBar::new`]; after the deadline the work is stopped.
+    pub fn until(deadline: Option<Instant>, console: &Console) -> Self {
+        FeatureBar { deadline, ..FeatureBar::new(console) }
     }
 
     /// Takes the bar away.
@@ -226,6 +232,9 @@ impl atomlearn_features::Watch for FeatureBar {
     }
 
     fn go_on(&self) -> ControlFlow<()> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return ControlFlow::Break(());
+        }
         interrupt::go_on()
     }
 }

@@ -1,15 +1,18 @@
 //! From a data file to a trained model: what `train` and `auto` share.
 
-use crate::args::DataArgs;
+use crate::args::{DataArgs, read_splits};
 use crate::checkpoint::{self, Begin};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::image_part;
 use crate::images::{self, FeatureArgs};
+use crate::photo_choice;
 use crate::progress::TrainWatch;
 use atomlearn::archive::Content;
 use atomlearn::checkpoint::{Training, digest as dataset_digest};
 use atomlearn::info::{DataInfo, GroupsInfo, Info};
 use atomlearn::io::ReadOptions;
+use atomlearn::io::pictures::ImageFile;
 use atomlearn::model::{Ready, Recipe};
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
@@ -28,13 +31,19 @@ pub struct SourceArgs {
     /// it is no feature, and whole groups are left out where training leaves samples out
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
-    /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face,
-    /// sift-pyramid or onnx)
+    /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face, sift-pyramid,
+    /// fisher or onnx) [default: `auto` chooses by leave-one-out; other methods get fisher or, of small images, pixels]
     #[arg(long, value_name = "KIND")]
     features: Option<String>,
     /// DATA is a folder of images: take them through this map, which `features --save-map` wrote, and keep it in the model
     #[arg(long, value_name = "FILE", conflicts_with = "features")]
     map: Option<PathBuf>,
+    /// Use the training part of the first split of this file only
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
+    /// Of images: try no further features after so many seconds
+    #[arg(long, value_name = "S", default_value = "300", value_parser = positive)]
+    max_seconds: f64,
     #[command(flatten)]
     reading: DataArgs,
     #[command(flatten)]
@@ -43,8 +52,8 @@ pub struct SourceArgs {
 
 impl SourceArgs {
     /// Files that are read besides the data.
-    pub fn inputs(&self) -> [Option<&PathBuf>; 3] {
-        [self.map.as_ref(), self.making.onnx.as_ref(), self.reading.labels.as_ref()]
+    pub fn inputs(&self) -> [Option<&PathBuf>; 4] {
+        [self.map.as_ref(), self.splits.as_ref(), self.making.onnx.as_ref(), self.reading.labels.as_ref()]
     }
 
     /// What the reader needs to know.
@@ -66,37 +75,76 @@ impl SourceArgs {
         )))
     }
 
+    /// How features are made.
+    pub fn making(&self) -> &FeatureArgs {
+        &self.making
+    }
+
+    /// Seconds after which no further features are tried.
+    pub fn max_seconds(&self) -> f64 {
+        self.max_seconds
+    }
+
+    /// True if the features of these images are left to be chosen.
+    fn leaves_features_open(&self, path: &Path) -> bool {
+        path.is_dir() && self.features.is_none() && self.map.is_none()
+    }
+
+    /// The images of a folder that are trained on.
+    pub fn training_images(&self, folder: &Path, console: &Console) -> Result<Vec<ImageFile>, Failure> {
+        if self.groups.is_some() {
+            return Err(Failure::usage("--groups: images of a folder have no column to take groups from"));
+        }
+        let listed = images::list(folder, console)?;
+        let Some(splits) = &self.splits else { return Ok(listed) };
+        let split = read_splits(splits, &image_part::labelled(folder, &listed)?, console)?.splits.swap_remove(0);
+        Ok(split.train.iter().map(|&i| listed[i].clone()).collect())
+    }
+
     /// The data and, if they are made of images here, the map that makes them.
     fn read(&self, path: &Path, console: &Console) -> Result<(LabData, Option<Content>), Failure> {
-        let (map, extracted, listed) = match (&self.features, &self.map) {
-            (None, None) => {
-                self.making.refuse_all("without --features KIND")?;
-                return Ok((DataArgs::read_with(path, &self.options(), console)?, None));
-            }
-            _ if self.groups.is_some() => {
-                return Err(Failure::usage("--groups: images of a folder have no column to take groups from"));
-            }
-            (Some(kind), _) => {
-                let spec = self.making.spec(kind)?;
-                let listed = images::list(path, console)?;
-                let (map, extracted) = self.making.fit(&spec, &listed, &vec![true; listed.len()], console)?;
-                (map, extracted, listed)
-            }
-            (None, Some(map)) => {
+        if !path.is_dir() && self.features.is_none() && self.map.is_none() {
+            self.making.refuse_all("without --features KIND")?;
+            let data = DataArgs::read_with(path, &self.options(), console)?;
+            return Ok((self.with_split(data, console)?, None));
+        }
+        let listed = self.training_images(path, console)?;
+        let (map, extracted) = match &self.map {
+            Some(map) => {
                 self.making.refuse_all("on a map that is fitted already")?;
                 let map = FeatureMap::load(map)?;
-                let listed = images::list(path, console)?;
                 let extracted = images::apply(&map, &listed, self.making.skip_broken, console)?;
-                (map, extracted, listed)
+                (map, extracted)
+            }
+            None => {
+                let kind = self.features.as_deref().unwrap_or_else(|| images::usual_kind(&listed));
+                let spec = self.making.spec(kind)?;
+                self.making.fit(&spec, &listed, &vec![true; listed.len()], console)?
             }
         };
-        let raw = images::as_data(&map, extracted, &listed, None);
+        let grouped = !self.making.augment.unwrap_or_default().is_none();
+        let raw = images::as_data(&map, extracted, &listed, None, grouped);
         let data = LabData::new(&path.display().to_string(), digest(path)?, raw)?;
         Ok((data, Some(map.to_content())))
     }
+
+    /// The data with the split of the file that was given, if one was.
+    fn with_split(&self, mut data: LabData, console: &Console) -> Result<LabData, Failure> {
+        let Some(splits) = &self.splits else { return Ok(data) };
+        let train = read_splits(splits, &data, console)?.splits.swap_remove(0).train;
+        let mut is_train = vec![false; data.targets.len()];
+        train.iter().for_each(|&i| is_train[i] = true);
+        data.is_train = Some(is_train);
+        Ok(data)
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|s: &f64| *s > 0.0 && s.is_finite()).ok_or_else(|| "must be a number above 0".into())
 }
 
 /// What to train.
+#[derive(Clone)]
 pub struct Task<'a> {
     /// The method.
     pub method: &'static Method,
@@ -132,13 +180,27 @@ pub struct Trained {
 
 /// Reads and trains; nothing is written but the checkpoint.
 pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console) -> Result<Trained, Failure> {
+    source.check_groups(task.method)?;
+    if task.method.key == "auto" && source.leaves_features_open(path) {
+        return photo_choice::train(source, path, &task, console);
+    }
+    let (data, features) = source.read(path, console)?;
+    train_on(source, data, features, task, console)
+}
+
+/// Trains on data that were read; `features` is the map that made them.
+pub fn train_on(
+    source: &SourceArgs,
+    data: LabData,
+    features: Option<Content>,
+    task: Task<'_>,
+    console: &Console,
+) -> Result<Trained, Failure> {
     let Task { method, params, prep, .. } = task;
-    source.check_groups(method)?;
     let held = match task.checkpoint {
         Some(path) => checkpoint::read(path, task.resume)?,
         None => None,
     };
-    let (data, features) = source.read(path, console)?;
     let (places, part) = training_part(&data);
     let train = data.dataset(&places)?;
     // A method whose own preprocessing is none makes its own scales.
@@ -178,7 +240,9 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
     model.info.extend(learned);
     model.features = features;
     model.schema = data.schema.clone();
-    if let Some((column, groups)) = source.groups.clone().zip(data.groups.as_ref()) {
+    if let Some(groups) = &data.groups {
+        // Without a column, groups are images with their copies.
+        let column = source.groups.clone().unwrap_or_else(|| "image".into());
         let number = places.iter().map(|&i| groups[i]).collect::<std::collections::HashSet<_>>().len();
         model.info.set_groups(&GroupsInfo { column, number });
     }

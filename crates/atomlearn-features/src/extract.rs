@@ -1,5 +1,7 @@
 //! Many images through a map, on all threads, with few of them decoded at any time.
 
+use crate::augment::Augment;
+use crate::fisher::Fisher;
 use crate::map::{FeatureMap, FeatureSpec, Fitted};
 use crate::sift::SiftPyramid;
 use atomlearn::io::pictures::{ImageFile, Picture};
@@ -50,35 +52,64 @@ pub struct Broken {
 pub struct Extracted {
     /// Features x images, for those that could be read.
     pub x: Mat<f64>,
-    /// The places of these in the list, ascending.
+    /// The places of these in the list, ascending; copies of an image follow it and have its place.
     pub places: Vec<usize>,
     /// The others.
     pub broken: Vec<Broken>,
 }
 
-/// Fits a map on the images that `is_train` marks and gives the features of all. Broken images are an error unless
-/// they are to be skipped. `network` is the ONNX file for maps that need one.
+/// How images are treated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Handling {
+    /// Broken images are left out instead of being an error.
+    pub skip_broken: bool,
+    /// Copies that are made of training images.
+    pub augment: Augment,
+}
+
+/// Features of images by their places, and images that have none.
+pub(crate) type Found = (Placed<Vec<f64>>, Vec<Broken>);
+
+/// Fits a map on the images that `is_train` marks and gives the features of all, and of the copies of training images.
+/// `network` is the ONNX file for maps that need one. Words and directions are learned from the images themselves, not from copies.
 pub fn fit(
     spec: &FeatureSpec,
     network: Option<&Path>,
     images: &[ImageFile],
     is_train: &[bool],
-    skip_broken: bool,
+    handling: Handling,
     watch: &dyn Watch,
 ) -> Result<(FeatureMap, Extracted)> {
-    let FeatureSpec::SiftPyramid(sift) = spec else {
-        let map = FeatureMap::unfitted(spec, network)?;
-        let extracted = extract(&map, images, skip_broken, watch)?;
-        return Ok((map, extracted));
-    };
+    let Handling { skip_broken, augment } = handling;
     let (train, others): (Vec<usize>, Vec<usize>) = (0..images.len()).partition(|&i| is_train[i]);
-    let fitted = SiftPyramid::fit(sift, images, &train, skip_broken, watch)?;
-    let map = FeatureMap::new(Fitted::SiftPyramid(Box::new(fitted.pyramid)));
-    let (mut features, mut broken) = (fitted.features, fitted.broken);
+    let (map, (mut features, mut broken)) = match spec {
+        FeatureSpec::SiftPyramid(spec) => {
+            let (pyramid, found) = SiftPyramid::fit(spec, images, &train, skip_broken, watch)?;
+            (FeatureMap::new(Fitted::SiftPyramid(Box::new(pyramid))), found)
+        }
+        FeatureSpec::Fisher(spec) => {
+            let (fisher, found) = Fisher::fit(spec, images, &train, skip_broken, watch)?;
+            (FeatureMap::new(Fitted::Fisher(Box::new(fisher))), found)
+        }
+        _ => {
+            let map = FeatureMap::unfitted(spec, network)?;
+            let found = run(&map, images, &train, skip_broken, watch)?;
+            (map, found)
+        }
+    };
     if !others.is_empty() {
         let (more, worse) = run(&map, images, &others, skip_broken, watch)?;
         features.extend(more);
         broken.extend(worse);
+    }
+    if !augment.is_none() {
+        let readable: Vec<usize> = features.iter().map(|(place, _)| *place).filter(|&place| is_train[place]).collect();
+        let copies = |_, picture: &Picture| -> Result<Vec<Vec<f64>>> {
+            augment.copies(picture)?.iter().map(|copy| map.apply(copy)).collect()
+        };
+        let copies = each_image(images, &readable, "copies", watch, copies)?;
+        let (copies, _) = take_broken(copies, images, false)?;
+        features.extend(copies.into_iter().flat_map(|(place, all)| all.into_iter().map(move |one| (place, one))));
     }
     Ok((map, collect(features, broken, images)?))
 }
@@ -164,7 +195,7 @@ pub(crate) fn take_broken<T>(
             more => format!("\n  and {more} more"),
         };
         return Err(Error::Data(format!(
-            "{} of {} images cannot be used; mend or remove them, or leave them out with --skip-broken:{}{more}",
+            "{} of {} images cannot be used; fix or remove them, or skip them with --skip-broken:{}{more}",
             broken.len(),
             good.len() + broken.len(),
             listed.concat()

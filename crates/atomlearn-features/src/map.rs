@@ -1,6 +1,7 @@
 //! The fitted map and its file.
 
-use crate::onnx::{Network, OnnxSpec};
+use crate::fisher::{Fisher, FisherSpec};
+use crate::onnx::{KnownNetwork, Network, OnnxSpec};
 use crate::pixels::{PixelsSpec, RandomFace, RandomFaceSpec};
 use crate::sift::{SiftPyramid, SiftSpec};
 use atomlearn::archive::{self, Content};
@@ -16,7 +17,7 @@ const FORMAT: &str = "atomlearn.feature-map/1";
 const EMBED_UP_TO: usize = 64 << 20;
 
 /// The kinds of features, by name.
-pub const KINDS: [&str; 4] = ["pixels", "random-face", "sift-pyramid", "onnx"];
+pub const KINDS: [&str; 5] = ["pixels", "random-face", "sift-pyramid", "fisher", "onnx"];
 
 /// What kind of features are wanted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,8 +29,28 @@ pub enum FeatureSpec {
     RandomFace(RandomFaceSpec),
     /// Pooled codes of dense SIFT descriptors.
     SiftPyramid(SiftSpec),
+    /// Fisher vectors of dense SIFT descriptors.
+    Fisher(FisherSpec),
     /// Activations of a network.
     Onnx(OnnxSpec),
+}
+
+impl FeatureSpec {
+    /// One of [`KINDS`].
+    pub fn kind(&self) -> &'static str {
+        KINDS[match self {
+            FeatureSpec::Pixels(_) => 0,
+            FeatureSpec::RandomFace(_) => 1,
+            FeatureSpec::SiftPyramid(_) => 2,
+            FeatureSpec::Fisher(_) => 3,
+            FeatureSpec::Onnx(_) => 4,
+        }]
+    }
+
+    /// True if the map depends on the images it is fitted on.
+    pub fn learns(&self) -> bool {
+        matches!(self, FeatureSpec::SiftPyramid(_) | FeatureSpec::Fisher(_))
+    }
 }
 
 /// A map from pictures to vectors.
@@ -43,6 +64,7 @@ pub(crate) enum Fitted {
     Pixels(PixelsSpec),
     RandomFace(Box<RandomFace>),
     SiftPyramid(Box<SiftPyramid>),
+    Fisher(Box<Fisher>),
     Onnx(Box<Network>),
 }
 
@@ -63,8 +85,8 @@ impl FeatureMap {
                 let path = network.ok_or_else(|| Error::param("onnx", "", "name the network file"))?;
                 Fitted::Onnx(Box::new(Network::open(path, spec)?))
             }
-            FeatureSpec::SiftPyramid(_) => {
-                return Err(Error::Data("a SIFT pyramid has to be fitted on images".into()));
+            FeatureSpec::SiftPyramid(_) | FeatureSpec::Fisher(_) => {
+                return Err(Error::Data("this kind of features has to be fitted on images".into()));
             }
         }))
     }
@@ -75,18 +97,34 @@ impl FeatureMap {
             Fitted::Pixels(spec) => FeatureSpec::Pixels(spec.clone()),
             Fitted::RandomFace(face) => FeatureSpec::RandomFace(face.spec.clone()),
             Fitted::SiftPyramid(pyramid) => FeatureSpec::SiftPyramid(pyramid.spec().clone()),
+            Fitted::Fisher(fisher) => FeatureSpec::Fisher(fisher.spec().clone()),
             Fitted::Onnx(network) => FeatureSpec::Onnx(network.spec().clone()),
         }
     }
 
     /// One of [`KINDS`].
     pub fn kind(&self) -> &'static str {
-        KINDS[match &self.fitted {
-            Fitted::Pixels(_) => 0,
-            Fitted::RandomFace(_) => 1,
-            Fitted::SiftPyramid(_) => 2,
-            Fitted::Onnx(_) => 3,
-        }]
+        self.spec().kind()
+    }
+
+    /// What the features are, in words.
+    pub fn title(&self) -> String {
+        match &self.fitted {
+            Fitted::Pixels(spec) => format!("grey values of {}", spec.size_text()),
+            Fitted::RandomFace(face) => {
+                format!("random projections of the grey values of {}", face.spec.pixels.size_text())
+            }
+            Fitted::SiftPyramid(pyramid) => format!("a SIFT pyramid of {} visual words", pyramid.spec().words),
+            Fitted::Fisher(fisher) => {
+                format!("Fisher vectors of dense SIFT, {} Gaussians", fisher.spec().components)
+            }
+            Fitted::Onnx(network) => {
+                let file = network.path().file_name().map(|name| name.to_string_lossy().into_owned());
+                let known = KnownNetwork::of_digest(network.sha256()).map(|known| known.name.to_string());
+                let layer = network.spec().layer.as_deref().unwrap_or("its first output");
+                format!("the network {}, layer {layer}", known.or(file).unwrap_or_default())
+            }
+        }
     }
 
     /// Number of features.
@@ -95,6 +133,7 @@ impl FeatureMap {
             Fitted::Pixels(spec) => spec.dim(),
             Fitted::RandomFace(face) => face.projection.ncols(),
             Fitted::SiftPyramid(pyramid) => pyramid.dim(),
+            Fitted::Fisher(fisher) => fisher.dim(),
             Fitted::Onnx(network) => network.dim(),
         }
     }
@@ -115,6 +154,7 @@ impl FeatureMap {
             Fitted::Pixels(spec) => spec.apply(picture),
             Fitted::RandomFace(face) => face.apply(picture),
             Fitted::SiftPyramid(pyramid) => pyramid.apply(picture),
+            Fitted::Fisher(fisher) => fisher.apply(picture),
             Fitted::Onnx(network) => network.apply(picture),
         }
     }
@@ -125,6 +165,7 @@ impl FeatureMap {
         content.header.insert("format".into(), json!(FORMAT));
         content.header.insert("spec".into(), json!(self.spec()));
         content.header.insert("dim".into(), json!(self.dim()));
+        content.header.insert("title".into(), json!(self.title()));
         match &self.fitted {
             Fitted::Pixels(_) => {}
             Fitted::RandomFace(face) => {
@@ -132,6 +173,9 @@ impl FeatureMap {
             }
             Fitted::SiftPyramid(pyramid) => {
                 pyramid.parts().into_iter().for_each(|(name, part)| content.matrices.put(name, part));
+            }
+            Fitted::Fisher(fisher) => {
+                fisher.parts().into_iter().for_each(|(name, part)| content.matrices.put(name, part));
             }
             Fitted::Onnx(network) => {
                 let embedded = network.bytes().len() <= EMBED_UP_TO;
@@ -161,7 +205,7 @@ impl FeatureMap {
         }
         let spec = header.get("spec").cloned().unwrap_or_default();
         let spec: FeatureSpec =
-            serde_json::from_value(spec).map_err(|e| Error::Data(format!("the feature map makes no sense: {e}")))?;
+            serde_json::from_value(spec).map_err(|e| Error::Data(format!("invalid feature map: {e}")))?;
         let mut take = |name: &str| {
             matrices.take_if(name).ok_or_else(|| Error::Data(format!("the feature map has no part `{name}`")))
         };
@@ -182,6 +226,7 @@ impl FeatureMap {
                 let pyramid = SiftPyramid::restore(spec, take("words")?, take("mean")?, take("basis")?)?;
                 Fitted::SiftPyramid(Box::new(pyramid))
             }
+            FeatureSpec::Fisher(spec) => Fitted::Fisher(Box::new(Fisher::restore(spec, take)?)),
             FeatureSpec::Onnx(spec) => {
                 let (name, bytes) = network_bytes(&header, blobs.remove("network").map(|bytes| bytes.to_vec()))?;
                 Fitted::Onnx(Box::new(Network::new(Path::new(&name), bytes, &spec)?))

@@ -1,5 +1,6 @@
 //! Activations of an ONNX network as features, computed by tract.
 
+mod known;
 mod network;
 mod preset;
 #[cfg(not(feature = "networks"))]
@@ -10,7 +11,9 @@ mod runtime;
 #[cfg(feature = "networks")]
 mod sizes;
 
-pub(crate) use network::digest;
+pub use known::{KNOWN_NETWORKS, KnownNetwork};
+pub(crate) use network::Input;
+pub use network::digest;
 pub use network::{Layer, Network, list_layers, list_layers_in};
 pub use preset::Preset;
 

@@ -38,6 +38,11 @@ impl PixelsSpec {
         size.map(|_| ()).ok_or_else(|| Error::param("size", text, format!("1 to {MAX_PIXELS} pixels are possible")))
     }
 
+    /// `54 x 48 pixels`.
+    pub(crate) fn size_text(&self) -> String {
+        format!("{} x {} pixels", self.frame.rows, self.frame.cols)
+    }
+
     pub(crate) fn dim(&self) -> usize {
         self.frame.rows * self.frame.cols
     }

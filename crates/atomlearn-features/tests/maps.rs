@@ -5,10 +5,17 @@ mod common;
 
 use atomlearn::io::pictures::{Picture, list_any, list_classes};
 use atomlearn_features::{
-    Coding, Crop, FeatureMap, FeatureSpec, PixelsSpec, Pooling, RandomFaceSpec, SiftSpec, extract, fit,
+    Augment, Coding, Crop, FeatureMap, FeatureSpec, FisherSpec, Handling, PixelsSpec, Pooling, RandomFaceSpec,
+    SiftSpec, extract, fit,
 };
 use common::{folder, pattern, png, png_head};
 use std::path::Path;
+
+const SKIP: Handling = Handling { skip_broken: true, augment: Augment { flip: false, shift: false } };
+
+fn fisher() -> FisherSpec {
+    FisherSpec { components: 4, descriptor_dim: 10, descriptors: 400, patches: vec![16], ..FisherSpec::default() }
+}
 
 fn sift() -> SiftSpec {
     SiftSpec { words: 12, descriptors: 400, patches: vec![16, 24], dim: 5, ..SiftSpec::default() }
@@ -23,12 +30,13 @@ fn every_kind_gives_the_same_bits_on_any_number_of_threads_and_after_a_round_tri
         FeatureSpec::RandomFace(RandomFaceSpec { dim: 20, ..RandomFaceSpec::default() }),
         FeatureSpec::SiftPyramid(sift()),
         FeatureSpec::SiftPyramid(hard),
+        FeatureSpec::Fisher(fisher()),
     ];
     let is_train: Vec<bool> = (0..images.len()).map(|i| i % 4 != 3).collect();
     for spec in specs {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| fit(&spec, None, &images, &is_train, false, &()).unwrap())
+            pool.install(|| fit(&spec, None, &images, &is_train, Handling::default(), &()).unwrap())
         };
         let ((map, first), (_, second)) = (run(1), run(4));
         assert_eq!(first.x, second.x, "{}", map.kind());
@@ -48,7 +56,8 @@ fn every_kind_gives_the_same_bits_on_any_number_of_threads_and_after_a_round_tri
 fn a_pyramid_tells_stripes_apart_and_never_sees_test_images() {
     let (_folder, images) = folder(6);
     let is_train: Vec<bool> = (0..images.len()).map(|i| i % 6 < 4).collect();
-    let (map, all) = fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &is_train, false, &()).unwrap();
+    let (map, all) =
+        fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &is_train, Handling::default(), &()).unwrap();
     for i in (0..images.len()).filter(|&i| !is_train[i]) {
         let distance = |j: usize| (all.x.col(i) - all.x.col(j)).squared_norm_l2();
         let near = (0..images.len()).filter(|&j| is_train[j]).min_by(|&a, &b| distance(a).total_cmp(&distance(b)));
@@ -58,7 +67,8 @@ fn a_pyramid_tells_stripes_apart_and_never_sees_test_images() {
     for i in (0..images.len()).filter(|&i| !is_train[i]) {
         std::fs::write(&images[i].path, pattern(80, 70, i).to_png().unwrap()).unwrap();
     }
-    let (again, other) = fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &is_train, false, &()).unwrap();
+    let (again, other) =
+        fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &is_train, Handling::default(), &()).unwrap();
     assert_eq!(again.to_content().matrices, map.to_content().matrices);
     for (i, &trains) in is_train.iter().enumerate() {
         assert_eq!(all.x.col(i) == other.x.col(i), trains);
@@ -68,7 +78,7 @@ fn a_pyramid_tells_stripes_apart_and_never_sees_test_images() {
 #[test]
 fn damaged_maps_are_refused() {
     let (folder, images) = folder(2);
-    let (map, _) = fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &[true; 6], false, &()).unwrap();
+    let (map, _) = fit(&FeatureSpec::SiftPyramid(sift()), None, &images, &[true; 6], Handling::default(), &()).unwrap();
     let mut content = map.to_content();
     content.matrices.take("basis").unwrap();
     assert!(FeatureMap::from_content(content).unwrap_err().to_string().contains("basis"));
@@ -91,18 +101,18 @@ fn broken_images_are_named_or_skipped() {
     let listing = list_classes(folder.path()).unwrap();
     assert_eq!((listing.images.len(), listing.ignored, &listing.empty_classes[..]), (6, 1, &["empty".to_string()][..]));
     let spec = FeatureSpec::Pixels(PixelsSpec::default());
-    let error = fit(&spec, None, &listing.images, &[true; 6], false, &()).unwrap_err().to_string();
+    let error = fit(&spec, None, &listing.images, &[true; 6], Handling::default(), &()).unwrap_err().to_string();
     assert!(error.contains("1 of 6") && error.contains("class1/00.png") && error.contains("--skip-broken"), "{error}");
     for spec in [spec, FeatureSpec::SiftPyramid(sift())] {
-        let (_, some) = fit(&spec, None, &listing.images, &[true; 6], true, &()).unwrap();
+        let (_, some) = fit(&spec, None, &listing.images, &[true; 6], SKIP, &()).unwrap();
         assert_eq!((some.places, some.broken[0].name.as_str()), (vec![0, 1, 3, 4, 5], "class1/00.png"));
     }
     let tiny = FeatureSpec::SiftPyramid(SiftSpec { patches: vec![128], ..sift() });
-    let error = fit(&tiny, None, &listing.images, &[true; 6], true, &()).unwrap_err().to_string();
+    let error = fit(&tiny, None, &listing.images, &[true; 6], SKIP, &()).unwrap_err().to_string();
     assert!(error.contains("at least two training images"), "{error}");
     let crop = Some(Crop { left: 0, top: 0, width: 1000, height: 10 });
     let outside = FeatureSpec::Pixels(PixelsSpec { crop, ..PixelsSpec::default() });
-    let error = fit(&outside, None, &listing.images, &[true; 6], true, &()).unwrap_err().to_string();
+    let error = fit(&outside, None, &listing.images, &[true; 6], SKIP, &()).unwrap_err().to_string();
     assert!(error.contains("none of the 6"), "{error}");
 }
 
@@ -160,4 +170,27 @@ fn one_file_and_flat_folders_can_be_listed() {
     let flat = list_any(&folder.path().join("class0")).unwrap().images;
     assert_eq!((flat.len(), flat[1].class.clone(), flat[1].name.as_str()), (2, None, "01.png"));
     assert_eq!(list_any(&images[0].path).unwrap().images[0].name, "00.png");
+}
+
+#[test]
+fn copies_of_training_images_follow_them_and_test_images_have_none() {
+    let (_folder, images) = folder(2);
+    let is_train: Vec<bool> = (0..images.len()).map(|i| i % 2 == 0).collect();
+    let augment: Augment = "flip,shift".parse().unwrap();
+    for spec in [FeatureSpec::Pixels(PixelsSpec::default()), FeatureSpec::Fisher(fisher())] {
+        let (_, plain) = fit(&spec, None, &images, &is_train, Handling::default(), &()).unwrap();
+        let handling = Handling { augment, ..Handling::default() };
+        let (_, all) = fit(&spec, None, &images, &is_train, handling, &()).unwrap();
+        let expected: Vec<usize> =
+            (0..images.len()).flat_map(|i| vec![i; if is_train[i] { 1 + augment.n_copies() } else { 1 }]).collect();
+        assert_eq!(all.places, expected);
+        for (j, &place) in plain.places.iter().enumerate() {
+            let first = all.places.iter().position(|&p| p == place).unwrap();
+            assert_eq!(
+                all.x.col(first),
+                plain.x.col(j),
+                "the image itself comes first, and copies change nothing about it"
+            );
+        }
+    }
 }

@@ -3,9 +3,13 @@
 
 mod common;
 
-use atomlearn_features::{FeatureMap, FeatureSpec, Network, OnnxSpec, Preset, extract, fit, list_layers};
+use atomlearn_features::{
+    FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, Handling, Network, OnnxSpec, PixelsSpec, Preset, RandomFaceSpec,
+    export_with_map, extract, fit, list_layers,
+};
 use common::{folder, pattern, real, tiny_network, weight};
 use std::path::Path;
+use tract_onnx::prelude::*;
 
 fn spec(layer: &str) -> OnnxSpec {
     OnnxSpec { layer: Some(layer.into()), preset: Preset::None, ..OnnxSpec::default() }
@@ -68,7 +72,8 @@ fn a_map_carries_its_network() {
     let path = place.path().join("tiny.onnx");
     std::fs::write(&path, tiny_network()).unwrap();
     let onnx = OnnxSpec { batch: 3, ..spec("fc6") };
-    let (map, first) = fit(&FeatureSpec::Onnx(onnx), Some(&path), &images, &[true; 6], false, &()).unwrap();
+    let (map, first) =
+        fit(&FeatureSpec::Onnx(onnx), Some(&path), &images, &[true; 6], Handling::default(), &()).unwrap();
     map.save(&place.path().join("map")).unwrap();
     std::fs::remove_file(&path).unwrap();
     let back = FeatureMap::load(&place.path().join("map")).unwrap();
@@ -128,5 +133,69 @@ fn the_small_vgg_gives_its_expected_layers() {
         let expected = stored_array(&npz, layer);
         assert_eq!(found.len(), expected.len());
         assert!(found.iter().zip(expected).all(|(a, b)| (a - f64::from(b)).abs() < 1e-4 * (1.0 + a.abs())), "{layer}");
+    }
+}
+
+/// The scores that an exported graph gives for one image.
+fn run_graph(bytes: &[u8], image: Tensor) -> Vec<f64> {
+    let model = tract_onnx::onnx().model_for_read(&mut &bytes[..]).unwrap();
+    let shape = image.shape().to_vec();
+    let fact = InferenceFact::dt_shape(image.datum_type(), shape);
+    let mut model = model.with_input_fact(0, fact).unwrap();
+    model.select_outputs_by_name(["scores"]).unwrap();
+    let plan = model.into_typed().unwrap().into_runnable().unwrap();
+    let scores = plan.run(tvec!(image.into())).unwrap();
+    scores[0].view().as_slice::<f64>().unwrap().to_vec()
+}
+
+#[test]
+fn an_exported_graph_takes_images_where_onnx_can_express_the_map() {
+    let (_folder, images) = folder(4);
+    let labels: Vec<String> = images.iter().map(|image| image.class.clone().unwrap()).collect();
+    let here = tempfile::tempdir().unwrap();
+    let path = here.path().join("tiny.onnx");
+    std::fs::write(&path, tiny_network()).unwrap();
+    let small = PixelsSpec { crop: None, frame: Frame { rows: 6, cols: 5, fit: Fit::Stretch } };
+    let specs = [
+        FeatureSpec::Pixels(small.clone()),
+        FeatureSpec::RandomFace(RandomFaceSpec { pixels: small, dim: 7, seed: 1 }),
+        FeatureSpec::Onnx(OnnxSpec { preset: Preset::Caffe, ..spec("fc6") }),
+        FeatureSpec::Fisher(FisherSpec { components: 2, descriptor_dim: 5, descriptors: 99, ..FisherSpec::default() }),
+    ];
+    let picture = pattern(5, 6, 3);
+    for spec in specs {
+        let (map, all) = fit(&spec, Some(&path), &images, &vec![true; images.len()], Handling::default(), &()).unwrap();
+        let data = atomlearn::Dataset::new(all.x.as_ref(), &labels).unwrap();
+        let method = atomlearn::registry::method("ridge").unwrap();
+        let prep = "standard".parse().unwrap();
+        let model = atomlearn::Model::train(method, &Default::default(), &prep, &data, &mut ()).unwrap();
+        let exported = export_with_map(&model.to_onnx().unwrap(), &map).unwrap();
+        assert_eq!(exported.with_map, map.kind() != "fisher", "{}", exported.input);
+        if !exported.with_map {
+            assert!(exported.input.contains("begins after") && exported.input.contains("Fisher"), "{}", exported.input);
+            continue;
+        }
+        // The network takes 4 x 4, the others take the picture's own size: nothing is resampled on either side.
+        let (shown, image) = if map.kind() == "onnx" {
+            let shown = pattern(4, 4, 9);
+            let planes = (0..3).flat_map(|c| (0..16).map(move |k| (k, c)));
+            let values: Vec<f32> = planes.map(|(k, c)| f32::from(shown.pixels[3 * k + c])).collect();
+            (shown, Tensor::from_shape(&[1, 3, 4, 4], &values).unwrap())
+        } else {
+            let grey = picture.grey();
+            (grey.clone(), Tensor::from_shape(&[1, 6, 5], &grey.pixels).unwrap())
+        };
+        let features = map.apply(&shown).unwrap();
+        let x = atomlearn::Mat::from_fn(features.len(), 1, |i, _| features[i]);
+        let expected = model.scores(x.as_ref()).unwrap();
+        let found = run_graph(&exported.bytes, image);
+        for (c, found) in found.iter().enumerate() {
+            assert!(
+                (found - expected[(c, 0)]).abs() < 1e-5 * (1.0 + found.abs()),
+                "{}: {found} {}",
+                map.kind(),
+                expected[(c, 0)]
+            );
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 const SEPARATORS = /[,;\s]+/;
 const LARGEST = 1024; // Longest side of a picture that is averaged exactly; larger ones are shrunk by the browser first.
-const PICTURES = /\.(png|jpe?g|gif|bmp|webp|avif|svg)$/i;
+const PICTURES = /\.(png|jpe?g|gif|bmp|webp|avif|heic|heif|tiff?|p[bgpn]m|svg)$/i;
 
 /** Rows of numbers from text; throws with a sentence that says what is wrong. */
 export function rowsOf(text, features) {

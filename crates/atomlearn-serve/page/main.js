@@ -3,6 +3,7 @@
 import { greys } from "./picture.js";
 import { kindOf, ordered, pictureShares, rowsOf } from "./input.js";
 import { Pad } from "./pad.js";
+import { Camera, Photo } from "./photo.js";
 import { Show } from "./show.js";
 
 const PAUSE = 60; // Milliseconds between two questions while somebody draws.
@@ -15,15 +16,17 @@ let source = null; // { type, body(row), count }: the samples at hand; only the 
 async function ask(row) {
   const turn = ++asked;
   try {
-    const query = source.type === "application/json" ? "" : `?row=${row}`;
-    const response = await fetch(`explain${query}`, { method: "POST", headers: { "Content-Type": source.type }, body: source.body(row) });
+    const photo = source.photos ? await Photo.of(source.photos[row]) : null;
+    const type = photo ? photo.type : source.type;
+    const query = photo || source.type === "application/json" ? "" : `?row=${row}`;
+    const response = await fetch(`explain${query}`, { method: "POST", headers: { "Content-Type": type }, body: source.body(row) });
     const answer = await response.json();
     if (turn !== asked) return;
     if (!response.ok) throw new Error(answer.error);
     source.count ??= answer.rows;
     offer(source.count);
     complain(null);
-    show.explain(answer);
+    show.explain(answer, photo);
   } catch (error) {
     if (turn !== asked) return;
     complain(error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
@@ -59,6 +62,19 @@ function step(by) {
   const input = element("row");
   input.value = Math.min(source.count, Math.max(1, (Number(input.value) || 1) + by));
   ask(Number(input.value) - 1);
+}
+
+/** Takes photos as the samples at hand; the server gets the files as they are, and sees what training saw. */
+function usePhotos(files) {
+  element("row").value = 1;
+  use({ photos: files, body: row => files[row], count: files.length });
+}
+
+/** Takes what was dropped or chosen. */
+function useFiles(files) {
+  const photos = [...files].filter(file => kindOf(file) === "picture");
+  if (facts.photos && photos.length > 0) usePhotos(photos);
+  else if (files[0]) useFile(files[0]);
 }
 
 async function useFile(file) {
@@ -126,14 +142,21 @@ function startFiles() {
   const image = facts.image ? `, or a picture (made grey and ${facts.image.cols} × ${facts.image.rows} pixels)` : "";
   element("file-help").textContent = `A sample has ${facts.n_features} numbers. Files: text or CSV with one sample a line, a NumPy array (.npy)${image}. They can also be dropped here.`;
   element("invert-label").hidden = !facts.image;
-  element("own").open = pad === null;
+  element("own").open = pad === null && !facts.photos;
   element("use-numbers").addEventListener("click", useNumbers);
   element("file").addEventListener("change", event => { if (event.target.files[0]) useFile(event.target.files[0]); event.target.value = ""; });
   for (const kind of ["dragover", "drop"]) document.addEventListener(kind, event => event.preventDefault());
-  document.addEventListener("drop", event => { if (event.dataTransfer.files[0]) useFile(event.dataTransfer.files[0]); });
+  document.addEventListener("drop", event => useFiles(event.dataTransfer.files));
   element("previous").addEventListener("click", () => step(-1));
   element("next").addEventListener("click", () => step(1));
   element("row").addEventListener("change", () => step(0));
+}
+
+function startPhotos() {
+  element("photos").hidden = false;
+  element("waiting").textContent = "Nothing to decide yet: drop a photo.";
+  element("photo-file").addEventListener("change", event => { useFiles([...event.target.files]); event.target.value = ""; });
+  new Camera(file => usePhotos([file]), complain);
 }
 
 function describe() {
@@ -146,7 +169,8 @@ function describe() {
   element("facts").textContent = `${facts.title}. ${facts.classes.length} classes, ${facts.n_features} features${atoms}.${estimate}`;
   const trained = facts.trained_on ? `${facts.trained_on.samples} samples of ${facts.trained_on.name}` : "not recorded";
   const params = Object.entries(facts.params).map(([name, value]) => `${name} = ${value ?? "auto"}`).join(", ");
-  const rows = { Method: facts.method, Paper: facts.paper, Preprocessing: facts.prep, "Trained on": trained, Time: facts.time ?? "not recorded",
+  const photos = facts.photos ? { Photos: `are taken through ${facts.photos.title}` } : {};
+  const rows = { Method: facts.method, ...photos, Paper: facts.paper, Preprocessing: facts.prep, "Trained on": trained, Time: facts.time ?? "not recorded",
     Rule: `${facts.rule} (of ${facts.rules.join(", ")})`, Classes: facts.classes.join(", "), Parameters: params,
     ...Object.fromEntries((facts.findings ?? []).map(([name, text]) => [name[0].toUpperCase() + name.slice(1), text])) };
   for (const [name, value] of Object.entries(rows)) {
@@ -155,7 +179,8 @@ function describe() {
     element("about").append(term, text);
   }
   element("program").textContent = `curl -H 'Content-Type: application/json' -d '[[…${facts.n_features} numbers…]]' ${location.origin}/predict\n`
-    + `curl -H 'Content-Type: application/x-npy' --data-binary @samples.npy ${location.origin}/predict`;
+    + `curl -H 'Content-Type: application/x-npy' --data-binary @samples.npy ${location.origin}/predict`
+    + (facts.photos ? `\ncurl -H 'Content-Type: image/jpeg' --data-binary @photo.jpg ${location.origin}/predict` : "");
   element("version").textContent = `atomlearn ${facts.version}`;
 }
 
@@ -176,6 +201,7 @@ try {
   describe();
   if (facts.image?.rows === 8 && facts.image.cols === 8) startPad();
   if (facts.examples && facts.image) startExamples(facts.examples);
+  if (facts.photos) startPhotos();
   startFiles();
   document.documentElement.dataset.ready = "yes";
 } catch {

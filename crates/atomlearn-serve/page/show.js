@@ -31,8 +31,8 @@ export class Show {
     element("more").addEventListener("click", () => { this.all = !this.all; this.decide(); });
   }
 
-  /** Shows an explanation as the server gave it. */
-  explain(explanation) {
+  /** Shows an explanation as the server gave it; of a photo, the photo itself. */
+  explain(explanation, photo = null) {
     // JSON has no infinity; a class that takes no part in the code has a score of minus infinity.
     for (const scores of Object.values(explanation.scores)) scores.forEach((value, c) => { if (value === null) scores[c] = -Infinity; });
     this.explanation = explanation;
@@ -41,7 +41,9 @@ export class Show {
     // Few pixels are shown as squares; faces look better smooth.
     const coarse = explanation.picture !== null && Math.max(...explanation.picture) <= 16;
     for (const id of ["seen", "atoms"]) element(id).classList.toggle("sharp", coarse);
-    element("seen").replaceChildren(drawn(explanation.sample, explanation.picture, "the sample"));
+    element("seen").replaceChildren(photo?.drawn() ?? drawn(explanation.sample, explanation.picture, "the sample"));
+    element("seen-caption").textContent = photo ? "the photo" : "what the model sees";
+    document.querySelector(".verdict").classList.toggle("large", photo !== null);
     element("weigh").hidden = explanation.eta2 === null;
     if (explanation.eta2 !== null) element("eta2-reset").textContent = `As trained (${explanation.eta2})`;
     this.decide();

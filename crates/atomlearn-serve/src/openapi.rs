@@ -292,6 +292,7 @@ fn own_schemas(subject: &Subject, config: &Config, names: Names<'_>) -> Map<Stri
             "rules": list(&text), "rule": text, "atoms": perhaps("integer"), "image": perhaps("object"),
             "range": {"type": ["array", "null"], "items": number}, "trained_on": {}, "time": perhaps("string"),
             "estimate": perhaps("object"), "findings": {"type": ["array", "null"]}, "examples": perhaps("object"),
+            "photos": perhaps("object"),
             "probabilities": {"type": "boolean"}, "outliers": {"type": "boolean"},
         }), &[]),
     });

@@ -64,6 +64,13 @@ impl Subject {
         subject
     }
 
+    /// A model that takes photos through this map.
+    pub fn with_photos(mut self, map: FeatureMap) -> Self {
+        self.facts["photos"] = json!({"kind": map.kind(), "title": map.title()});
+        self.images = Some(map);
+        self
+    }
+
     /// LCDL-SV, trained here and now on some of the embedded digits; the page offers others.
     pub fn digits() -> atomlearn::Result<Self> {
         let raw = io::digits();
@@ -155,7 +162,7 @@ impl Subject {
             "range": model.info.values().get("range"),
             "trained_on": model.info.values().get("data"), "time": model.info.values().get("time"),
             "estimate": AutoModel::of(model.classifier()).map(|auto| &auto.report().loo), "findings": findings::of_model(model),
-            "examples": examples,
+            "examples": examples, "photos": Value::Null,
             "probabilities": self.has_probabilities(), "outliers": self.has_p_values(),
         })
     }

@@ -3,8 +3,11 @@
 
 mod common;
 
-use atomlearn::io::{self, pictures::Picture};
+use atomlearn::io::pictures::{Picture, list_classes};
+use atomlearn::{Dataset, Model, io, registry};
 use atomlearn_browser::Browser;
+use atomlearn_features::{FeatureSpec, FisherSpec, Handling, fit};
+use atomlearn_serve::Subject;
 use common::Running;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -232,4 +235,67 @@ fn other_methods(browser: &mut Browser, table: &Running) {
     );
     browser.screenshot("table-390-light").unwrap();
     silent(browser, &table.url());
+}
+
+/// Stripes across or down, with a little noise.
+fn stripes(down: bool, index: usize) -> Picture {
+    let (width, height) = (64 + 8 * (index % 2), 56);
+    let value = |r: usize, c: usize| ((if down { c } else { r }) + index) / 4 % 2 * 160 + (r * 7 + c * 5 + index) % 50;
+    let pixels = (0..height).flat_map(|r| (0..width).map(move |c| value(r, c) as u8)).collect();
+    Picture { width, height, channels: 1, pixels }
+}
+
+/// A model of photos, and one photo that it has not seen.
+fn photo_model(folder: &Path) -> (Subject, Vec<u8>) {
+    for (class, down) in [("across", false), ("down", true)] {
+        std::fs::create_dir(folder.join(class)).unwrap();
+        for index in 0..8 {
+            let file = folder.join(class).join(format!("{index}.png"));
+            std::fs::write(file, stripes(down, index).to_png().unwrap()).unwrap();
+        }
+    }
+    let images = list_classes(folder).unwrap().images;
+    let spec = FisherSpec { components: 4, descriptor_dim: 8, descriptors: 800, ..FisherSpec::default() };
+    let all = vec![true; images.len()];
+    let (map, found) = fit(&FeatureSpec::Fisher(spec), None, &images, &all, Handling::default(), &()).unwrap();
+    let labels: Vec<String> = images.iter().map(|image| image.class.clone().unwrap()).collect();
+    let data = Dataset::new(found.x.as_ref(), &labels).unwrap();
+    let method = registry::method("auto").unwrap();
+    let model = Model::train(method, &Default::default(), &"none".parse().unwrap(), &data, &mut ()).unwrap();
+    (Subject::new(model, "stripes", None, None).with_photos(map), stripes(true, 9).to_png().unwrap())
+}
+
+#[test]
+fn a_photo_is_dropped_on_the_page() {
+    let Some(mut browser) = Browser::start_if_any().unwrap() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (subject, photo) = photo_model(folder.path());
+    let server = Running::start(subject, common::config());
+    for (width, dark) in [(1280, false), (390, true)] {
+        browser.device(width, 900, dark).unwrap();
+        open(&mut browser, &server.url());
+        let drop = format!(
+            "(() => {{ const data = new DataTransfer(); data.items.add(new File([new Uint8Array({photo:?})], 'new.png', {{type: 'image/png'}}));
+            document.body.dispatchEvent(new DragEvent('drop', {{dataTransfer: data, bubbles: true, cancelable: true}})); }})()"
+        );
+        browser.eval(&drop).unwrap();
+        browser.wait_for(&format!("{LABEL} === 'down'")).unwrap();
+        let shown = browser.eval("document.querySelector('#seen canvas').getAttribute('aria-label')").unwrap();
+        assert_eq!(shown, "the photo new.png");
+        check(&mut browser, &format!("photo, {width} px"), dark);
+        browser.screenshot(&format!("photo-{width}")).unwrap();
+        silent(&browser, &server.url());
+    }
+    // The same photo by the file input, and a file that is none.
+    let file = folder.path().join("across.png");
+    std::fs::write(&file, stripes(false, 9).to_png().unwrap()).unwrap();
+    browser.choose("#photo-file", &file).unwrap();
+    browser.wait_for(&format!("{LABEL} === 'across'")).unwrap();
+    let broken = folder.path().join("broken.jpg");
+    std::fs::write(&broken, "no photo").unwrap();
+    browser.choose("#photo-file", &broken).unwrap();
+    browser.wait_for("document.getElementById('error').textContent.includes('not a readable image')").unwrap();
+    // There is no camera here, and the page says what to do.
+    browser.eval("document.getElementById('camera').click()").unwrap();
+    browser.wait_for("document.getElementById('error').textContent.includes('choose a file')").unwrap();
 }

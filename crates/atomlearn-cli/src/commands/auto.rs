@@ -27,7 +27,9 @@ Examples:
   atomlearn predict wine.model new.csv --proba                then: labels of new samples, with probabilities
   atomlearn auto messy.xlsx --y diagnosis --drop comment,date --impute median -o messy.model
   atomlearn auto visits.csv --groups patient --suspicious check.csv    several rows of one person are left out together
-  atomlearn auto scenes/ --features sift-pyramid -o scenes.model       a folder of images, one sub-folder per class";
+  atomlearn auto photos/ -o photos.model                      a folder of images, one sub-folder per class; features are chosen
+  atomlearn auto photos/ --onnx network.onnx -o photos.model  the same, with a network among the features to choose from
+  atomlearn auto photos/ --features sift-pyramid --augment flip -o photos.model";
 
 /// Train on DATA without choosing anything, and say how good the model is and which labels look wrong
 ///
@@ -154,7 +156,7 @@ fn as_json(args: &Args, trained: &Trained, found: &Findings, next: &str) -> Valu
         "params": model.params(), "prep": model.prep().spec().to_string(), "data": found.data, "part": trained.part,
         "samples": found.trained_on, "groups": model.info.groups(), "seconds": trained.seconds,
         "loo": report.loo, "chosen": report.chosen, "suspicious": suspicious.collect::<Vec<_>>(),
-        "warnings": trained.trace.warnings, "table": trained.data.schema.as_ref().map(table_json), "next": next,
+        "maps": model.info.values().get("maps_tried"), "warnings": trained.trace.warnings, "table": trained.data.schema.as_ref().map(table_json), "next": next,
     })
 }
 
@@ -169,6 +171,15 @@ fn text(args: &Args, trained: &Trained, found: &Findings, console: &Console) -> 
         seconds(trained.seconds)
     );
     let mut facts = in_words(&found.report, found.groups);
+    if let Some(features) = &trained.model.features {
+        let title = features.header.get("title").and_then(Value::as_str).unwrap_or_default();
+        let chosen = if trained.model.info.values().contains_key("maps_tried") {
+            ", the best by leave-one-out of those tried"
+        } else {
+            ""
+        };
+        facts.push(("features", format!("{title}{chosen}")));
+    }
     facts.extend(trained.trace.warnings.iter().map(|warning| ("warning", warning.clone())));
     facts.push(("suspicious", suspicious_words(args, found)));
     text += &console.facts(&facts);

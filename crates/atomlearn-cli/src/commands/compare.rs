@@ -4,6 +4,8 @@ use crate::args::{DataArgs, MetricArg, SplitArgs, at_least_one, warn_of_other_sp
 use crate::console::Console;
 use crate::data::quoted;
 use crate::failure::Failure;
+use crate::image_part;
+use crate::images::FeatureArgs;
 use crate::output::{Kind, OutputArgs};
 use crate::photos::photos;
 use crate::progress::CompareWatch;
@@ -33,6 +35,7 @@ Examples:
   atomlearn compare faces.mat --methods all --splits splits.json --prep pca:300,unit --json
   atomlearn compare faces.mat --methods all --train-per-class 20 --records runs.jsonl --resume
   atomlearn compare faces.mat --methods all --train-per-class 20 --format latex
+  atomlearn compare photos/ --features sift-pyramid --train-per-class 30
   atomlearn compare faces.mat --methods lcdl-sv,crc --train-per-class 20 --tune --grid crc.kappa=0.01,0.1
   atomlearn compare train.csv --test test.csv
   atomlearn compare visits.csv --groups patient --learning-curve --report visits.html
@@ -116,8 +119,14 @@ pub struct Args {
     /// How to print the table
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     format: Format,
+    /// DATA is a folder of images: make these features of them, learned anew from every training part (pixels, random-face,
+    /// sift-pyramid, fisher or onnx) [default: fisher or, of small images, pixels]
+    #[arg(long, value_name = "KIND")]
+    features: Option<String>,
     #[command(flatten)]
     reading: DataArgs,
+    #[command(flatten)]
+    making: FeatureArgs,
     #[command(flatten)]
     writing: OutputArgs,
 }
@@ -170,13 +179,15 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     entries.extend(external(&args.external, given, &entries)?);
     check_outputs(args)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
-    let data = args.splitting.read(&args.data, &args.reading, console)?;
+    let data = read(args, console)?;
     let all: Vec<usize> = (0..data.targets.len()).collect();
     args.metric.note_on_balance(&data, &all, console);
-    if entries.iter().any(|entry| entry.prep.is_none()) {
+    if !data.is_made() && entries.iter().any(|entry| entry.prep.is_none()) {
         scaling::warning(&data, &all, &prep).iter().for_each(|warning| console.warn(warning));
     }
     let splits = choose_splits(args, &data, console)?;
+    let tests = splits.splits.iter().flat_map(|split| &split.test);
+    data.seen_by_map(tests).iter().for_each(|warning| console.warn(warning));
     if let Some(path) = &args.save_splits {
         splits::write(path, &splits, &data)?;
     }
@@ -252,6 +263,21 @@ pub fn origin(data: Option<(&Path, &DataArgs)>) -> Origin {
     Origin { command: Some(command), data_args: data.map(|(path, reading)| reading.typed(path)) }
 }
 
+/// The data; of photos, features are made of every training part when its turn comes.
+fn read(args: &Args, console: &Console) -> Result<LabData, Failure> {
+    if args.data.is_dir() && args.splitting.test.is_some() {
+        return Err(Failure::usage("--test is for two files; hold out photos with --splits or --train-per-class"));
+    }
+    if args.data.is_dir() {
+        return image_part::data(&args.making, args.features.as_deref(), &args.data, console);
+    }
+    if args.features.is_some() {
+        return Err(Failure::usage("--features is for a folder of images"));
+    }
+    args.making.refuse_all("on data that are no images")?;
+    args.splitting.read(&args.data, &args.reading, console)
+}
+
 /// What the user asked for, the split that the data carry, or cross-validation.
 fn choose_splits(args: &Args, data: &LabData, console: &Console) -> Result<Splits, Failure> {
     let (given, asked) = (args.splitting.is_given(), args.folds.is_some() && !args.tune);
@@ -279,7 +305,13 @@ fn choose_splits(args: &Args, data: &LabData, console: &Console) -> Result<Split
 }
 
 fn check_outputs(args: &Args) -> Result<(), Failure> {
-    let inputs = [Some(&args.data), args.images.as_ref(), args.splitting.splits.as_ref(), args.splitting.test.as_ref()];
+    let inputs = [
+        Some(&args.data),
+        args.images.as_ref(),
+        args.making.onnx.as_ref(),
+        args.splitting.splits.as_ref(),
+        args.splitting.test.as_ref(),
+    ];
     let more = args.params.iter().map(Some).chain([args.reading.labels.as_ref()]);
     let inputs: Vec<_> = inputs.into_iter().chain(more).collect();
     let outputs = [

@@ -1,7 +1,7 @@
 //! `atomlearn evaluate`: how well a model does on labelled data.
 
 use super::predict::{feature_map, in_data};
-use crate::args::DataArgs;
+use crate::args::{DataArgs, read_splits};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::images;
@@ -30,6 +30,9 @@ pub struct Args {
     model: PathBuf,
     /// Data file or folder of images, with labels; `-` is CSV from stdin
     data: PathBuf,
+    /// Use the test part of the first split of this file only
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -44,7 +47,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         }
         None => args.reading.read_labelled_for(&args.data, &model, console)?,
     };
-    let (places, part) = test_part(&data);
+    let (places, part) = match &args.splits {
+        Some(path) => {
+            (read_splits(path, &data, console)?.splits.swap_remove(0).test, "the test part of the split file")
+        }
+        None => test_part(&data),
+    };
     if places.is_empty() {
         return Err(Failure::bad_file(format!("{}: `is_train` leaves no test sample", data.info.path)));
     }
@@ -58,7 +66,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     predictions.iter().filter(|(name, _)| *name == rule).for_each(|(_, found)| confusion.add(&truth, found));
     let accuracies: Vec<(&str, f64)> =
         predictions.iter().map(|(rule, found)| (*rule, accuracy(&truth, found))).collect();
-    let seen = is_training_data(&model, &data);
+    let seen = args.splits.is_none() && is_training_data(&model, &data);
     let scores = by_rule.iter().find(|(name, _)| *name == rule).map(|(_, scores)| scores.as_ref());
     let auc = scores.and_then(|scores| metrics::auc(&truth, scores));
     let probabilities = model.classifier().probabilities_block(x.as_ref());

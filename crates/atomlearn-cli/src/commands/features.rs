@@ -8,7 +8,7 @@ use crate::output::{Kind, OutputArgs};
 use atomlearn::Mat;
 use atomlearn::io::pictures::ImageFile;
 use atomlearn::io::{self, RawData};
-use atomlearn_features::{Extracted, FeatureMap, FeatureSpec, list_layers};
+use atomlearn_features::{Extracted, FeatureMap, list_layers};
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::splits::stratified;
 use atomlearn_lab::tables::seconds;
@@ -25,7 +25,7 @@ Examples:
   atomlearn features --list-layers --onnx vgg16.onnx
   atomlearn features faces/ --kind onnx --onnx vgg16.onnx --layer fc6 --preset caffe -o faces.npz
 
-IMAGES has one sub-folder per class. PNG, JPEG, PNM, TIFF and BMP are read, grey or colour, turned as EXIF says.";
+IMAGES has one sub-folder per class. PNG, JPEG, WebP, PNM, TIFF and BMP are read, grey or colour, turned as EXIF says.";
 
 /// Turn a folder of images into a feature file
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ pub struct Args {
     /// Folder with one sub-folder of images per class
     #[arg(required_unless_present = "list_layers")]
     images: Option<PathBuf>,
-    /// Kind of features: pixels, random-face, sift-pyramid or onnx
+    /// Kind of features: pixels, random-face, sift-pyramid, fisher or onnx
     #[arg(long, value_name = "KIND", required_unless_present_any = ["map", "list_layers"])]
     kind: Option<String>,
     /// File to write, .npz or .mat, with class names, file names and, for pixels, the image shape
@@ -91,7 +91,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         made.map.save(path)?;
     }
     let broken = made.extracted.broken.clone();
-    let data = images::as_data(&made.map, made.extracted, &made.images, made.is_train.as_deref());
+    let mut data = images::as_data(&made.map, made.extracted, &made.images, made.is_train.as_deref(), false);
+    if args.map.is_none() && made.map.spec().learns() {
+        data.map_saw = Some(data.is_train.clone().unwrap_or_else(|| vec![true; data.x.ncols()]));
+    }
     io::write(output, &data)?;
     let (dim, samples) = data.x.shape();
     if console.json {
@@ -122,13 +125,16 @@ struct Made {
 }
 
 fn fit(args: &Args, folder: &Path, console: &Console) -> Result<Made, Failure> {
+    if args.making.augment.is_some() && args.train_per_class.is_none() {
+        return Err(Failure::usage("--augment is for training images: say which with --train-per-class N"));
+    }
     let spec = args.making.spec(args.kind.as_deref().unwrap_or_default())?;
     let images = images::list(folder, console)?;
     let is_train = args.train_per_class.map(|n| draw(&images, folder, n, args.seed)).transpose()?;
-    let learns = matches!(spec, FeatureSpec::SiftPyramid(_));
-    if learns && is_train.is_none() {
+    if spec.learns() && is_train.is_none() {
         console.warn(
-            "visual words and PCA are fitted on all images; with --train-per-class N they see the training part alone",
+            "visual words and PCA are fitted on all images; with --train-per-class N they see the training part alone, and `compare \
+             FOLDER --features KIND` fits them anew on every training part",
         );
     }
     let all = vec![true; images.len()];

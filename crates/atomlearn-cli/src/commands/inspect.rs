@@ -6,6 +6,7 @@ use crate::args::DataArgs;
 use crate::console::Console;
 use crate::data::{Source, table_json, tell};
 use crate::failure::Failure;
+use crate::photo_look;
 use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::io::{Note, RawData, TableSchema, Variable};
 use atomlearn::methods::auto::AutoModel;
@@ -30,6 +31,9 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if is_model(&args.file)? {
         return show_model(&args.file, console);
+    }
+    if args.file.is_dir() {
+        return photo_look::show(&args.file, console);
     }
     let (variables, source) = args.reading.look(&args.file)?;
     if console.json {
@@ -210,12 +214,13 @@ fn columns_text(schema: &TableSchema) -> String {
 
 /// The feature map of a model in words.
 fn map_text(header: &atomlearn::registry::Values) -> String {
+    let title = header.get("title").and_then(Value::as_str).map_or(String::new(), |title| format!("{title}: "));
     let spec = header.get("spec").and_then(Value::as_object);
     let fields = spec.into_iter().flatten().map(|(name, value)| match value {
         Value::String(text) if name == "kind" => text.clone(),
         other => format!("{name}={}", value_text(other)),
     });
-    fields.collect::<Vec<_>>().join(" ")
+    title + &fields.collect::<Vec<_>>().join(" ")
 }
 
 /// A note of a model in words.

@@ -76,11 +76,16 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if args.out_of_core {
         return stream(args, &model, rule, console);
     }
-    let source = match feature_map(&model, &args.data)? {
+    let map = feature_map(&model, &args.data)?;
+    // Photos are looked through by people, who want to know how sure the label is.
+    let probability = map.is_some() && model.method().probabilities && rule == model.classifier().rule();
+    let source = match map {
         Some(map) => images::source(&map, &args.data, args.skip_broken, console)?,
         None => args.reading.read_for(&args.data, &model, args.skip_broken, console)?,
     };
-    let answers = Answers::new(args, &model, rule, &source.raw, console).map_err(|e| in_data(e, &source.name))?;
+    let columns = Columns { scores: args.scores, proba: args.proba, probability };
+    let answers =
+        Answers::new(args, columns, &model, rule, &source.raw, console).map_err(|e| in_data(e, &source.name))?;
     if console.json {
         let mut result = json!({
             "schema": "atomlearn.predict/1",
@@ -97,14 +102,17 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         if args.scores {
             result["scores"] = json!(answers.columns(&answers.scores));
         }
-        if let Some(proba) = &answers.proba {
+        if probability {
+            result["probability"] = json!(answers.best_probabilities());
+        }
+        if let Some(proba) = answers.proba.as_ref().filter(|_| args.proba) {
             result["proba"] = json!(answers.columns(proba));
         }
         let text = serde_json::to_string(&result).map_err(|e| Failure::failed(e.to_string()))? + "\n";
         return write_output(args.output.as_deref(), text.as_bytes(), console);
     }
     let not_written = |e| not_written(Path::new("CSV"), e);
-    let mut table = Table::new(Vec::new(), &model, args, naming(&source.raw)).map_err(not_written)?;
+    let mut table = Table::new(Vec::new(), &model, args, columns, naming(&source.raw)).map_err(not_written)?;
     table.add(&model, &answers, &source.raw).map_err(not_written)?;
     write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
 }
@@ -132,6 +140,17 @@ fn check_proba(args: &Args, model: &Model, rule: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The columns of the table beside name and label.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// The score of every class.
+    scores: bool,
+    /// The probability of every class.
+    proba: bool,
+    /// The probability of the label.
+    probability: bool,
+}
+
 /// What a model says of some samples.
 struct Answers {
     /// classes x samples.
@@ -142,12 +161,19 @@ struct Answers {
 }
 
 impl Answers {
-    fn new(args: &Args, model: &Model, rule: &str, raw: &RawData, console: &Console) -> atomlearn::Result<Self> {
+    fn new(
+        args: &Args,
+        columns: Columns,
+        model: &Model,
+        rule: &str,
+        raw: &RawData,
+        console: &Console,
+    ) -> atomlearn::Result<Self> {
         let is_broken = |j: usize| args.skip_broken && raw.x.col(j).iter().any(|value| !value.is_finite());
         let broken: Vec<bool> = (0..raw.x.ncols()).map(is_broken).collect();
         let count = broken.iter().filter(|broken| **broken).count();
         if count == 0 {
-            return Self::of(args, model, rule, raw.x.as_ref(), broken);
+            return Self::of(columns, model, rule, raw.x.as_ref(), broken);
         }
         let names = (0..broken.len()).filter(|&j| broken[j]).take(3);
         let names: Vec<String> = names
@@ -163,18 +189,18 @@ impl Answers {
         // They are scored as anything and nobody looks.
         let mut x = select_columns(raw.x.as_ref(), &(0..broken.len()).collect::<Vec<_>>());
         (0..broken.len()).filter(|&j| broken[j]).for_each(|j| x.col_mut(j).fill(0.0));
-        Self::of(args, model, rule, x.as_ref(), broken)
+        Self::of(columns, model, rule, x.as_ref(), broken)
     }
 
     fn of(
-        args: &Args,
+        columns: Columns,
         model: &Model,
         rule: &str,
         x: atomlearn::MatRef<'_, f64>,
         broken: Vec<bool>,
     ) -> atomlearn::Result<Self> {
         let scores = scores_of(model, x, rule)?;
-        let proba = if args.proba { model.probabilities(x)? } else { None };
+        let proba = if columns.proba || columns.probability { model.probabilities(x)? } else { None };
         Ok(Answers { scores, proba, broken })
     }
 
@@ -183,6 +209,13 @@ impl Answers {
         let best = best_class(self.scores.as_ref());
         let label = |(best, broken): (usize, &bool)| (!broken).then(|| model.classes()[best].as_str());
         best.into_iter().zip(&self.broken).map(label).collect()
+    }
+
+    /// The probability of every sample's label; none of those that could not be read.
+    fn best_probabilities(&self) -> Vec<Option<f64>> {
+        let best = best_class(self.scores.as_ref());
+        let of_sample = |j: usize| self.proba.as_ref().filter(|_| !self.broken[j]).map(|proba| proba[(best[j], j)]);
+        (0..best.len()).map(of_sample).collect()
     }
 
     /// Numbers of every sample; none of those that could not be read.
@@ -222,6 +255,7 @@ fn write_parts<W: Write>(
     console: &Console,
 ) -> Result<W, Failure> {
     let not_written = |e| not_written(args.output.as_deref().unwrap_or(Path::new("stdout")), e);
+    let columns = Columns { scores: args.scores, proba: args.proba, probability: false };
     // What samples are called is known when the first are read, and holds for all.
     let (mut table, mut out) = (None, Some(out));
     for piece in &plan.pieces {
@@ -230,9 +264,9 @@ fn write_parts<W: Write>(
             tell(&raw.notes, console);
         }
         let place = format!("{}, partition {}", args.data.display(), piece.index);
-        let answers = Answers::new(args, model, rule, &raw, console).map_err(|e| in_data(e, &place))?;
+        let answers = Answers::new(args, columns, model, rule, &raw, console).map_err(|e| in_data(e, &place))?;
         if let Some(out) = out.take() {
-            table = Some(Table::new(out, model, args, naming(&raw)).map_err(not_written)?);
+            table = Some(Table::new(out, model, args, columns, naming(&raw)).map_err(not_written)?);
         }
         if let Some(table) = &mut table {
             table.add(model, &answers, &raw).map_err(not_written)?;
@@ -309,24 +343,26 @@ pub fn in_data(error: Error, name: &str) -> Error {
 /// The table of results. Numbers are in full precision: reading them back gives the same bits.
 struct Table<W: Write> {
     writer: csv::Writer<W>,
-    scores: bool,
+    columns: Columns,
     excel_safe: bool,
     naming: Naming,
     samples: usize,
 }
 
 impl<W: Write> Table<W> {
-    fn new(out: W, model: &Model, args: &Args, naming: Naming) -> Result<Self, csv::Error> {
-        let Args { scores, proba, excel_safe, .. } = *args;
+    fn new(out: W, model: &Model, args: &Args, columns: Columns, naming: Naming) -> Result<Self, csv::Error> {
         let mut writer = csv::Writer::from_writer(out);
         let mut head = vec![naming.column().to_string(), "label".to_string()];
-        for (wanted, prefix) in [(scores, "score"), (proba, "proba")] {
+        if columns.probability {
+            head.push("probability".into());
+        }
+        for (wanted, prefix) in [(columns.scores, "score"), (columns.proba, "proba")] {
             if wanted {
                 head.extend(model.classes().iter().map(|class| format!("{prefix}_{class}")));
             }
         }
         writer.write_record(&head)?;
-        Ok(Table { writer, scores, excel_safe, naming, samples: 0 })
+        Ok(Table { writer, columns, excel_safe: args.excel_safe, naming, samples: 0 })
     }
 
     /// A text cell as it is, or as a spreadsheet takes it for text.
@@ -336,12 +372,16 @@ impl<W: Write> Table<W> {
 
     /// Adds the samples of `raw`; one without a name is called by its number.
     fn add(&mut self, model: &Model, answers: &Answers, raw: &RawData) -> Result<(), csv::Error> {
+        let probabilities = answers.best_probabilities();
         for (place, label) in answers.labels(model).into_iter().enumerate() {
             let name = if self.naming == Naming::Sample { None } else { sample_name(raw, place) };
             let name = name.map_or_else(|| self.samples.to_string(), |name| self.text(name));
             let mut row = vec![name, label.map_or_else(String::new, |label| self.text(label))];
-            let scores = self.scores.then_some(&answers.scores);
-            for values in scores.into_iter().chain(&answers.proba) {
+            if self.columns.probability {
+                row.push(probabilities[place].map_or_else(String::new, |probability| probability.to_string()));
+            }
+            let scores = self.columns.scores.then_some(&answers.scores);
+            for values in scores.into_iter().chain(answers.proba.as_ref().filter(|_| self.columns.proba)) {
                 let cell = |value: &f64| if label.is_some() { value.to_string() } else { String::new() };
                 row.extend(values.col(place).iter().map(cell));
             }

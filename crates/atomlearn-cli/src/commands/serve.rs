@@ -142,7 +142,10 @@ fn source(given: &str, shape: Option<ImageShape>) -> Result<Source, Failure> {
         check_shape(&model, shape)?;
         let images = model.features.take().map(FeatureMap::from_content).transpose()?;
         let mut subject = Subject::new(model, &name, shape, None);
-        subject.images = images;
+        subject = match images {
+            Some(map) => subject.with_photos(map),
+            None => subject,
+        };
         Ok(subject)
     };
     let subject = load()?;

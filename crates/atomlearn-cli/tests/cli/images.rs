@@ -103,7 +103,9 @@ fn wrong_images_and_flags_are_refused() {
     place.refuses("features photos --kind sift-pyramid --patches 10 -o a.npz", 2, &["multiples of 4"]);
     place.refuses("features photos --kind sift-pyramid --train-per-class 3 -o a.npz", 3, &["has 3 samples"]);
     place.refuses("features nowhere --kind pixels -o a.npz", 3, &["nowhere", "sub-folder"]);
-    place.refuses("train photos --words 5 --method ridge -o a.model", 2, &["--words", "--features"]);
+    place.refuses("train photos --layer fc6 --method ridge -o a.model", 2, &["--layer", "fisher", "onnx"]);
+    place.refuses("auto photos --words 5", 2, &["--words", "--features"]);
+    place.refuses("auto photos --layer fc6", 2, &["--layer", "--onnx"]);
     place.write("bad.onnx", "this is no network");
     place.refuses("features photos --kind onnx --onnx bad.onnx -o a.npz", 3, &["bad.onnx", "ONNX"]);
     place.refuses("features --list-layers --onnx bad.onnx", 3, &["bad.onnx"]);
@@ -117,4 +119,161 @@ fn wrong_images_and_flags_are_refused() {
     let run = place.run(&format!("{line} --skip-broken"));
     assert!(run.code == 0 && run.err.contains("down/02.pgm is left out"), "{}", run.err);
     assert!(run.out.contains("7 images, 2 left out"), "{}", run.out);
+}
+
+/// A folder as people have them: mixed sizes and formats, one file broken, one picture twice, one from a phone.
+fn messy_photos(place: &Place) {
+    photos(place, 8);
+    let pgm = crate::read(&place.path("photos/down/02.pgm"));
+    let picture = atomlearn::io::pictures::Picture::decode("a.pgm".as_ref(), &pgm).unwrap();
+    let big = atomlearn_features::resize(&picture, 90, 75);
+    place.write("photos/down/90.png", picture.to_png().unwrap());
+    place.write("photos/across/91.jpg", big.to_jpeg().unwrap());
+    place.write("photos/slant/92.jpg", "no image");
+    place.write("photos/slant/93.heic", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic");
+}
+
+#[test]
+fn a_folder_is_looked_through() {
+    let place = Place::new();
+    messy_photos(&place);
+    let seen = place.json("inspect photos --json");
+    assert_eq!((seen["schema"].as_str(), seen["samples"].as_u64()), (Some("atomlearn.inspect/1"), Some(28)));
+    let images = &seen["images"];
+    let broken: Vec<&str> =
+        images["broken"].as_array().unwrap().iter().map(|one| one["file"].as_str().unwrap()).collect();
+    assert_eq!(broken, ["slant/92.jpg", "slant/93.heic"]);
+    assert!(images["broken"][1]["why"].as_str().unwrap().contains("HEIC"));
+    let formats: Vec<&str> =
+        images["formats"].as_array().unwrap().iter().map(|one| one["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["JPEG", "PNG", "PNM"]);
+    let twice = images["duplicates"].as_array().unwrap();
+    let pair = |second: &str| twice.iter().find(|pair| pair["second"] == second);
+    // Files are compared in the order of their names: `across/91.jpg` comes before what it was made of.
+    assert_eq!(pair("down/02.pgm").unwrap()["first"], "across/91.jpg");
+    assert_eq!(pair("down/02.pgm").unwrap()["other_class"], true);
+    assert!(pair("down/90.png").is_some());
+    let text = place.ok("inspect photos");
+    for part in ["28 in 3 classes", "heights 40 to 75", "one of the labels is wrong", "slant/92.jpg", "--skip-broken"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn auto_chooses_features_of_photos_and_everything_after_takes_photos() {
+    let place = Place::new();
+    messy_photos(&place);
+    place.refuses("auto photos", 3, &["2 of 28", "slant/92.jpg", "HEIC", "--skip-broken"]);
+    let found = place.json("auto photos --skip-broken -o p.model --json");
+    let maps = found["maps"].as_array().unwrap();
+    let kinds: Vec<&str> = maps.iter().map(|map| map["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["pixels", "pixels", "fisher", "sift-pyramid"]);
+    let least = maps.iter().map(|map| map["log_loss"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
+    assert_eq!(found["loo"]["log_loss"].as_f64(), Some(least), "the best by leave-one-out is kept");
+    let kept = place.json("inspect p.model --json");
+    let chosen = maps.iter().find(|map| map["log_loss"].as_f64() == Some(least)).unwrap();
+    assert_eq!((&kept["features"]["spec"]["kind"], &kept["features"]["title"]), (&chosen["kind"], &chosen["title"]));
+
+    let csv = place.ok("predict p.model photos/down");
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("file,label,probability", 10));
+    let cells: Vec<&str> = rows[1].split(',').collect();
+    assert_eq!(cells[..2], ["00.pgm", "down"]);
+    assert!((0.3..=1.0).contains(&cells[2].parse::<f64>().unwrap()));
+    let rows = place.ok("predict p.model photos --skip-broken");
+    assert!(rows.lines().any(|row| row == "slant/92.jpg,,"), "{rows}");
+
+    let export = place.run("export p.model --onnx p.onnx --json");
+    assert_eq!(export.code, 0, "{}", export.err);
+    let export: serde_json::Value = serde_json::from_str(&export.out).unwrap();
+    assert_eq!(export["map"], chosen["title"]);
+    assert_eq!(export["with_map"], chosen["kind"] == "pixels");
+}
+
+#[test]
+fn a_time_limit_leaves_features_untried_and_says_so() {
+    let place = Place::new();
+    photos(&place, 4);
+    let run = place.run("auto photos --max-seconds 0.000001 --json");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(found["maps"].as_array().unwrap().len(), 1);
+    assert!(run.err.contains("fisher") && run.err.contains("--max-seconds"), "{}", run.err);
+}
+
+#[test]
+fn a_split_file_holds_out_photos_from_features_and_model() {
+    let place = Place::new();
+    photos(&place, 6);
+    let line = "compare photos --features fisher --words 4 --methods ridge --train-per-class 4 --repeats 1 --seed 3";
+    let compared = place.json(&format!("{line} --save-splits s.json --json"));
+    let model = "train photos --features fisher --words 4 --method ridge --splits s.json -o p.model --json";
+    assert_eq!(place.json(model)["samples"], 12);
+    let tested = place.json("evaluate p.model photos --splits s.json --json");
+    assert_eq!(tested["samples"], 6);
+    // The same images teach words and model, so that both ways find the same.
+    assert_eq!(tested["accuracy"], compared["results"][0]["accuracy"][0]);
+}
+
+#[test]
+fn features_that_saw_test_images_are_warned_about() {
+    let place = Place::new();
+    photos(&place, 5);
+    place.ok("features photos --kind fisher --words 4 -o all.npz");
+    let warned = place.run("compare all.npz --methods ridge --train-per-class 3 --repeats 1");
+    assert!(warned.code == 0 && warned.err.contains("learned from 6 of the 6 samples"), "{}", warned.err);
+    place.ok("features photos --kind fisher --words 4 --train-per-class 3 -o some.npz");
+    let clean = place.run("compare some.npz --methods ridge");
+    assert!(clean.code == 0 && !clean.err.contains("learned from"), "{}", clean.err);
+    let other = place.run("compare some.npz --methods ridge --train-per-class 3 --repeats 1 --seed 9");
+    assert!(other.code == 0 && other.err.contains("learned from"), "{}", other.err);
+}
+
+#[test]
+fn features_of_a_photo_are_the_same_in_every_command() {
+    let place = Place::new();
+    photos(&place, 5);
+    place.ok("features photos --kind fisher --words 4 --save-map f.map -o f.npz");
+    place.ok("train photos --map f.map -o p.model");
+    let from_photos = place.ok("predict p.model photos --scores");
+    let from_features = place.ok("predict p.model f.npz --scores");
+    let without = |csv: &str, column: usize| -> Vec<String> {
+        let cells = |row: &str| {
+            row.split(',')
+                .enumerate()
+                .filter(|(i, _)| *i != column)
+                .map(|(_, c)| c.to_string())
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        csv.lines().map(cells).collect()
+    };
+    // Photos have the column `probability` besides.
+    assert_eq!(without(&from_photos, 2), without(&from_features, usize::MAX));
+}
+
+#[test]
+fn copies_train_and_are_left_out_with_their_originals() {
+    let place = Place::new();
+    photos(&place, 5);
+    let line = "auto photos --features pixels --size 8x8";
+    let plain = place.json(&format!("{line} --json"));
+    let more = place.json(&format!("{line} --augment flip,shift --json"));
+    assert_eq!((plain["samples"].as_u64(), more["samples"].as_u64()), (Some(15), Some(90)));
+    assert_eq!(more["groups"]["number"], 15);
+    let compared = place.json("compare photos --features pixels --size 8x8 --augment flip --methods ridge --train-per-class 3 --repeats 1 --json");
+    assert_eq!(compared["results"][0]["accuracy"].as_array().unwrap().len(), 1);
+    place.refuses("auto photos --augment turn", 2, &["turn", "flip"]);
+}
+
+#[test]
+fn networks_that_are_known_are_named_with_their_source() {
+    let place = Place::new();
+    photos(&place, 3);
+    place.refuses(
+        "features photos --kind onnx -o a.npz",
+        2,
+        &["--onnx FILE", "sface", "efficientnet-lite0", "aligned faces"],
+    );
+    place.refuses("features photos --kind onnx --onnx sface -o a.npz", 2, &["opencv_zoo", "Apache-2.0", "sha256"]);
 }

@@ -22,11 +22,11 @@ pub struct Layer {
 
 /// What a network takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Input {
-    pub(super) rows: usize,
-    pub(super) cols: usize,
-    pub(super) channels: usize,
-    pub(super) channels_last: bool,
+pub(crate) struct Input {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) channels: usize,
+    pub(crate) channels_last: bool,
 }
 
 /// A network that is ready to run up to one of its tensors.
@@ -83,6 +83,11 @@ impl Network {
         &self.sha256
     }
 
+    /// What it takes.
+    pub(crate) fn input(&self) -> Input {
+        self.input
+    }
+
     /// Number of features.
     pub fn dim(&self) -> usize {
         self.dim
@@ -126,7 +131,7 @@ impl Input {
 }
 
 /// SHA-256 in hexadecimal.
-pub(crate) fn digest(bytes: &[u8]) -> String {
+pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -24,6 +24,16 @@ pub enum Preset {
 }
 
 impl Preset {
+    /// Mean and deviation of every channel of the network's input, in values from 0 to 255.
+    pub(crate) fn moments(self) -> ([f32; 3], [f32; 3]) {
+        match self {
+            Preset::Imagenet => ([0.485, 0.456, 0.406].map(|v| v * 255.0), [0.229, 0.224, 0.225].map(|v| v * 255.0)),
+            Preset::Caffe => ([103.939, 116.779, 123.68], [1.0; 3]),
+            Preset::EfficientnetLite => ([127.0; 3], [128.0; 3]),
+            Preset::None => ([0.0; 3], [1.0; 3]),
+        }
+    }
+
     /// The value of channel `channel` of the network's input, from the pixel's red, green and blue.
     fn value(self, rgb: &[u8], channel: usize) -> f32 {
         const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
@@ -78,6 +88,14 @@ mod tests {
         assert_eq!(Preset::None.value(&rgb, 2), 255.0);
         assert_eq!(Preset::EfficientnetLite.value(&rgb, 1), 0.0);
         assert!((Preset::Caffe.value(&rgb, 0) - (255.0 - 103.939)).abs() < 1e-4);
+        for preset in [Preset::None, Preset::EfficientnetLite, Preset::Caffe, Preset::Imagenet] {
+            let (means, deviations) = preset.moments();
+            for channel in 0..3 {
+                let raw = f32::from(rgb[if preset == Preset::Caffe { 2 - channel } else { channel }]);
+                let exact = (raw - means[channel]) / deviations[channel];
+                assert!((preset.value(&rgb, channel) - exact).abs() < 1e-4, "{preset:?}");
+            }
+        }
         assert!((Preset::Imagenet.value(&rgb, 0) - (10.0 / 255.0 - 0.485) / 0.229).abs() < 1e-6);
     }
 

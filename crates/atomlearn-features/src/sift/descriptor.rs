@@ -13,6 +13,7 @@
 
 use atomlearn::Mat;
 use atomlearn::io::pictures::Picture;
+use atomlearn::linalg::vectorised;
 use std::f64::consts::TAU;
 
 /// Numbers in a descriptor.
@@ -34,29 +35,27 @@ pub(crate) struct Descriptors {
 
 /// All descriptors of a grey picture: every `step` pixels, for every patch side that fits.
 pub(crate) fn describe(grey: &Picture, step: usize, patches: &[usize]) -> Descriptors {
-    let planes = gradient_planes(grey);
-    let mut columns: Vec<[f64; LENGTH]> = Vec::new();
-    let mut centres = Vec::new();
-    for &side in patches.iter().filter(|&&side| side <= grey.width.min(grey.height)) {
-        let (rows, cols) = (Axis::new(grey.height, side, step), Axis::new(grey.width, side, step));
-        let first = columns.len();
-        columns.resize(first + rows.starts.len() * cols.starts.len(), [0.0; LENGTH]);
-        for (direction, plane) in planes.iter().enumerate() {
-            pool_plane(plane, grey.width, &rows, &cols, direction, &mut columns[first..]);
-        }
-        let middle = |start: usize, length: usize| (start as f64 + side as f64 / 2.0) / length as f64;
+    let gradients = gradients(grey);
+    let sides: Vec<usize> = patches.iter().copied().filter(|&side| side <= grey.width.min(grey.height)).collect();
+    let axes = |side: &usize| [Axis::new(grey.height, *side, step), Axis::new(grey.width, *side, step)];
+    let axes: Vec<[Axis; 2]> = sides.iter().map(axes).collect();
+    let count = axes.iter().map(|[rows, cols]| rows.starts.len() * cols.starts.len()).sum();
+    let mut values = Mat::zeros(LENGTH, count);
+    let mut centres = Vec::with_capacity(count);
+    for (side, [rows, cols]) in sides.iter().zip(&axes) {
+        pool(&gradients, grey.width, rows, cols, &mut values, centres.len());
+        let middle = |start: usize, length: usize| (start as f64 + *side as f64 / 2.0) / length as f64;
         for &top in &rows.starts {
             centres.extend(cols.starts.iter().map(|&left| (middle(top, grey.height), middle(left, grey.width))));
         }
     }
-    columns.iter_mut().for_each(normalise);
-    Descriptors { values: Mat::from_fn(LENGTH, columns.len(), |i, j| columns[j][i]), centres }
+    Descriptors { values, centres }
 }
 
-/// Gradient length by direction: one plane for each of the 8 directions.
-fn gradient_planes(grey: &Picture) -> [Vec<f64>; DIRECTIONS] {
+/// Gradient length of every pixel by direction. Directions lie side by side, so that all eight are summed at once.
+fn gradients(grey: &Picture) -> Vec<[f64; DIRECTIONS]> {
     let (width, height) = (grey.width, grey.height);
-    let mut planes: [Vec<f64>; DIRECTIONS] = std::array::from_fn(|_| vec![0.0; width * height]);
+    let mut gradients = vec![[0.0; DIRECTIONS]; width * height];
     let at = |y: usize, x: usize| f64::from(grey.pixels[y * width + x]);
     for y in 0..height {
         let (above, below) = (y.saturating_sub(1), (y + 1).min(height - 1));
@@ -70,17 +69,18 @@ fn gradient_planes(grey: &Picture) -> [Vec<f64>; DIRECTIONS] {
             let turn = (dy.atan2(dx) / TAU).rem_euclid(1.0) * DIRECTIONS as f64;
             let share = turn.fract();
             let bin = turn as usize % DIRECTIONS;
-            planes[bin][y * width + x] += length * (1.0 - share);
-            planes[(bin + 1) % DIRECTIONS][y * width + x] += length * share;
+            let shares = &mut gradients[y * width + x];
+            shares[bin] += length * (1.0 - share);
+            shares[(bin + 1) % DIRECTIONS] += length * share;
         }
     }
-    planes
+    gradients
 }
 
-/// Patch starts along one side of the picture and the weights of a patch's pixels in its four cells.
+/// Patch starts along one side of the picture, and for each of a patch's four cells its first pixel and the weights from there.
 struct Axis {
     starts: Vec<usize>,
-    weights: [Vec<f64>; CELLS],
+    cells: [(usize, Vec<f64>); CELLS],
 }
 
 impl Axis {
@@ -92,34 +92,61 @@ impl Axis {
             let away = (pixel as f64 + 0.5 - (i as f64 + 0.5) * cell).abs();
             (1.0 - away / cell).max(0.0) / cell
         };
-        let weights = std::array::from_fn(|i| (0..side).map(|pixel| weight(i, pixel)).collect());
-        Axis { starts: (0..count).map(|k| first + k * step).collect(), weights }
+        let cells = std::array::from_fn(|i| {
+            let inside: Vec<usize> = (0..side).filter(|&pixel| weight(i, pixel) > 0.0).collect();
+            (inside[0], inside.iter().map(|&pixel| weight(i, pixel)).collect())
+        });
+        Axis { starts: (0..count).map(|k| first + k * step).collect(), cells }
     }
 }
 
-/// Adds one direction's plane to the cells of every patch.
-fn pool_plane(plane: &[f64], width: usize, rows: &Axis, cols: &Axis, direction: usize, columns: &mut [[f64; LENGTH]]) {
-    let mut line = vec![0.0; width];
+/// Writes the descriptors of all patches of one size from column `first` on. Rows are summed first: all patches that start in one row share these sums.
+fn pool(gradients: &[[f64; DIRECTIONS]], width: usize, rows: &Axis, cols: &Axis, values: &mut Mat<f64>, first: usize) {
+    let mut line = vec![[0.0; DIRECTIONS]; width];
+    let mut patches = vec![[[[0.0; DIRECTIONS]; CELLS]; CELLS]; cols.starts.len()];
     for (r, &top) in rows.starts.iter().enumerate() {
-        for (i, weights) in rows.weights.iter().enumerate() {
-            line.fill(0.0);
-            for (pixel, &w) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
-                let row = &plane[(top + pixel) * width..][..width];
-                line.iter_mut().zip(row).for_each(|(sum, v)| *sum += w * v);
-            }
-            for (c, &left) in cols.starts.iter().enumerate() {
-                let column = &mut columns[r * cols.starts.len() + c];
-                for (j, weights) in cols.weights.iter().enumerate() {
-                    let sum: f64 = weights.iter().zip(&line[left..]).map(|(w, v)| w * v).sum();
-                    column[(i * CELLS + j) * DIRECTIONS + direction] = sum;
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, (above, weights)) in rows.cells.iter().enumerate() {
+                    line.fill([0.0; DIRECTIONS]);
+                    for (pixel, &w) in weights.iter().enumerate() {
+                        let row = &gradients[(top + above + pixel) * width..][..width];
+                        add(w, row.as_flattened(), line.as_flattened_mut());
+                    }
+                    for (patch, &left) in patches.iter_mut().zip(&cols.starts) {
+                        for ((before, weights), cell) in cols.cells.iter().zip(&mut patch[i]) {
+                            *cell = weighted_sum(weights, &line[left + before..]);
+                        }
+                    }
                 }
-            }
+                for patch in &mut patches {
+                    normalise(patch.as_flattened_mut().as_flattened_mut());
+                }
+            },
+        );
+        for (c, patch) in patches.iter().enumerate() {
+            let column = values.col_as_slice_mut(first + r * patches.len() + c);
+            column.copy_from_slice(patch.as_flattened().as_flattened());
         }
     }
 }
 
-fn normalise(column: &mut [f64; LENGTH]) {
-    let length = |column: &[f64; LENGTH]| column.iter().map(|v| v * v).sum::<f64>().sqrt();
+#[inline(always)]
+fn add(w: f64, from: &[f64], to: &mut [f64]) {
+    to.iter_mut().zip(from).for_each(|(sum, v)| *sum += w * v);
+}
+
+#[inline(always)]
+fn weighted_sum(weights: &[f64], line: &[[f64; DIRECTIONS]]) -> [f64; DIRECTIONS] {
+    let mut sums = [0.0; DIRECTIONS];
+    weights.iter().zip(line).for_each(|(&w, shares)| add(w, shares, &mut sums));
+    sums
+}
+
+#[inline(always)]
+fn normalise(column: &mut [f64]) {
+    let length = |column: &[f64]| column.iter().map(|v| v * v).sum::<f64>().sqrt();
     let before = length(column);
     if before == 0.0 {
         return;

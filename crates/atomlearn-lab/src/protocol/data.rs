@@ -2,13 +2,14 @@
 
 use atomlearn::dataset::{Labels, check_finite};
 use atomlearn::io::{ImageShape, RawData, TablePart, TableSchema};
-use atomlearn::linalg::select_columns;
+use atomlearn::linalg::{concat_columns, select_columns};
 use atomlearn::{Dataset, Error, Mat, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a record or a table says about its data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +58,27 @@ impl Naming {
     }
 }
 
+/// Makes the features of all samples anew for every training part: for samples such as photos, whose features are learned.
+pub trait FeatureMaker: Send + Sync {
+    /// Features learned from the samples at `train` alone.
+    fn learn_from(&self, train: &[usize]) -> Result<Arc<MadeFeatures>>;
+    /// Everything besides the data that determines the features.
+    fn identity(&self) -> String;
+}
+
+/// Features that some training samples made known.
+#[derive(Debug)]
+pub struct MadeFeatures {
+    /// features x samples, all of them in file order.
+    pub x: Mat<f64>,
+    /// Altered copies of training samples, features x copies.
+    pub copies: Mat<f64>,
+    /// The sample that each is a copy of.
+    pub copy_of: Vec<usize>,
+}
+
 /// Labelled samples in file order.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LabData {
     /// features x samples.
     pub x: Mat<f64>,
@@ -68,6 +88,8 @@ pub struct LabData {
     pub targets: Vec<usize>,
     /// The split the file carries, if any.
     pub is_train: Option<Vec<bool>>,
+    /// The samples that a feature map was fitted on, where features were learned beforehand.
+    pub map_saw: Option<Vec<bool>>,
     /// The shape of the images the samples are made of, if known.
     pub image_shape: Option<ImageShape>,
     /// File name or row name of each sample, if the data have them.
@@ -84,6 +106,8 @@ pub struct LabData {
     pub info: DataInfo,
     /// What the features of a sample are depends on the training part; see [`LabData::part`].
     by_part: bool,
+    /// Who makes the features of a part; then `x` only counts the samples.
+    maker: Option<Arc<dyn FeatureMaker>>,
 }
 
 impl LabData {
@@ -123,13 +147,14 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        let RawData { x, is_train, image_shape, names, ids, groups, feature_names, schema, .. } = raw;
+        let RawData { x, is_train, map_saw, image_shape, names, ids, groups, feature_names, schema, .. } = raw;
         let groups = groups.map(|groups| numbered(&groups));
         Ok(LabData {
             x,
             classes,
             targets,
             is_train,
+            map_saw,
             image_shape,
             names,
             ids,
@@ -138,7 +163,18 @@ impl LabData {
             schema,
             info,
             by_part,
+            maker: None,
         })
+    }
+
+    /// Samples whose features are made by `maker` from every training part, about `n_features` of them.
+    pub fn made_by(self, maker: Arc<dyn FeatureMaker>, n_features: usize) -> Self {
+        LabData { info: DataInfo { features: n_features, ..self.info }, maker: Some(maker), ..self }
+    }
+
+    /// True if features are made anew from every training part.
+    pub fn is_made(&self) -> bool {
+        self.maker.is_some()
     }
 
     /// Digest of everything about the data that determines results: that of the file and, where a table is learned from training
@@ -146,15 +182,30 @@ impl LabData {
     pub(crate) fn identity(&self) -> String {
         let schema =
             self.schema.as_ref().filter(|_| self.by_part).and_then(|schema| serde_json::to_string(schema).ok());
-        schema
-            .map_or_else(|| self.info.sha256.clone(), |schema| digest_text(&format!("{}\n{schema}", self.info.sha256)))
+        let how = schema.or_else(|| self.maker.as_ref().map(|maker| maker.identity()));
+        how.map_or_else(|| self.info.sha256.clone(), |schema| digest_text(&format!("{}\n{schema}", self.info.sha256)))
     }
 
     /// The data as the training samples at `places` alone make them known.
     pub fn part(&self, places: &[usize]) -> Result<Part<'_>> {
         let schema = self.schema.as_ref().filter(|_| self.by_part);
         let table = schema.map(|schema| schema.of_part(self.x.as_ref(), places)).transpose()?;
-        Ok(Part { data: self, table })
+        let made = self.maker.as_ref().map(|maker| maker.learn_from(places)).transpose()?;
+        Ok(Part { data: self, table, made })
+    }
+
+    /// What is wrong with testing on these samples, if their features were learned from them.
+    pub fn seen_by_map<'a>(&self, tests: impl Iterator<Item = &'a usize>) -> Option<String> {
+        let saw = self.map_saw.as_ref()?;
+        let tested: HashSet<usize> = tests.copied().collect();
+        let seen = tested.iter().filter(|&&i| saw[i]).count();
+        (seen > 0).then(|| {
+            format!(
+                "the features were learned from {seen} of the {} samples they are tested on, so accuracies may be too high; compare the \
+                 folder of images itself with --features, which learns features from every training part alone",
+                tested.len()
+            )
+        })
     }
 
     /// What samples are called by.
@@ -192,23 +243,38 @@ impl LabData {
 pub struct Part<'a> {
     data: &'a LabData,
     table: Option<TablePart>,
+    made: Option<Arc<MadeFeatures>>,
 }
 
 impl Part<'_> {
-    /// The samples at these places, as valid training data.
+    /// The samples at these places, as valid training data; with their altered copies, if there are such.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
-        let Some(table) = &self.table else { return self.data.dataset(places) };
-        let targets: Vec<usize> = places.iter().map(|&i| self.data.targets[i]).collect();
-        let x = table.apply(self.data.x.as_ref(), places);
+        if self.table.is_none() && self.made.is_none() {
+            return self.data.dataset(places);
+        }
+        let chosen: HashSet<usize> = places.iter().copied().collect();
+        let copy_of = self.made.as_ref().map_or(&[][..], |made| &made.copy_of);
+        let copies: Vec<usize> = (0..copy_of.len()).filter(|&j| chosen.contains(&copy_of[j])).collect();
+        let all: Vec<usize> = places.iter().copied().chain(copies.iter().map(|&j| copy_of[j])).collect();
+        let mut x = self.columns(places);
+        if let Some(made) = self.made.as_ref().filter(|_| !copies.is_empty()) {
+            x = concat_columns(&[x, select_columns(made.copies.as_ref(), &copies)]);
+        }
+        let targets: Vec<usize> = all.iter().map(|&i| self.data.targets[i]).collect();
         let data = Dataset::from_targets(x.as_ref(), &self.data.classes, &targets)?;
-        self.data.with_groups(data, places)
+        // A copy must not vouch for its original: they are left out together.
+        if copies.is_empty() || self.data.groups.is_some() {
+            return self.data.with_groups(data, &all);
+        }
+        data.with_groups(&all)
     }
 
     /// The samples at these places, features x samples.
     pub fn columns(&self, places: &[usize]) -> Mat<f64> {
-        match &self.table {
-            Some(table) => table.apply(self.data.x.as_ref(), places),
-            None => self.data.columns(places),
+        match (&self.table, &self.made) {
+            (_, Some(made)) => select_columns(made.x.as_ref(), places),
+            (Some(table), None) => table.apply(self.data.x.as_ref(), places),
+            (None, None) => self.data.columns(places),
         }
     }
 

@@ -52,7 +52,8 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
     let (features, n) = (x.nrows(), x.ncols());
     Ok(RawData {
         labels,
-        is_train: split(container, n)?,
+        is_train: flags(container, "is_train", n)?,
+        map_saw: flags(container, "map_saw", n)?,
         image_shape: image_shape(container, &matrix, features)?,
         names: sample_names(container, n)?,
         groups: groups(container, n, options)?,
@@ -318,27 +319,31 @@ fn scalar(container: &dyn Container, name: &str) -> Result<Option<f64>> {
     Ok(container.load(index)?.scalar())
 }
 
-/// The given split, 0 or 1 for each sample.
-fn split(container: &dyn Container, n: usize) -> Result<Option<Vec<bool>>> {
-    let Some(index) = place(container, "is_train") else { return Ok(None) };
+/// A variable of 0 or 1 for each sample: the given split, or the samples a feature map was fitted on.
+fn flags(container: &dyn Container, name: &str, n: usize) -> Result<Option<Vec<bool>>> {
+    let Some(index) = place(container, name) else { return Ok(None) };
     let path = container.path();
-    limits::check_expansion(path, "is_train", &container.variables()[index].shape, container.file_bytes())?;
+    limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
     let array = container.load(index)?;
     if array.len() != n {
         return Err(Error::Shape {
-            what: format!("{}: `is_train`", path.display()),
+            what: format!("{}: `{name}`", path.display()),
             expected: format!("{n} entries, one per sample"),
             found: array.len().to_string(),
         });
     }
-    (0..n).map(|i| train_flag(path, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
+    (0..n).map(|i| flag(path, name, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
 }
 
 /// 1 is training, 0 is test, all else an error.
 pub(super) fn train_flag(path: &Path, sample: usize, value: f64) -> Result<bool> {
+    flag(path, "is_train", sample, value)
+}
+
+fn flag(path: &Path, name: &str, sample: usize, value: f64) -> Result<bool> {
     if value != 0.0 && value != 1.0 {
         return Err(Error::Data(format!(
-            "{}: `is_train` of sample {sample} (counted from 0) must be 0 or 1",
+            "{}: `{name}` of sample {sample} (counted from 0) must be 0 or 1",
             path.display()
         )));
     }

@@ -143,6 +143,8 @@ pub struct RawData {
     pub labels: Option<Vec<String>>,
     /// The given split, if the file carries one.
     pub is_train: Option<Vec<bool>>,
+    /// The samples that a feature map was fitted on, where features were learned.
+    pub map_saw: Option<Vec<bool>>,
     /// The shape of the images the samples are made of, if known.
     pub image_shape: Option<ImageShape>,
     /// File name or row name of each sample, if the file has them.
@@ -166,6 +168,7 @@ impl RawData {
             x,
             labels: None,
             is_train: None,
+            map_saw: None,
             image_shape: None,
             names: None,
             ids: None,

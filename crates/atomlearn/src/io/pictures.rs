@@ -9,7 +9,9 @@ use libjpeg_turbo_rs::{PixelFormat, decompress_to};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "pnm", "pgm", "ppm", "pbm", "tif", "tiff", "bmp"];
+/// The last three are images that cannot be read, which is said of each instead of passing them over.
+const EXTENSIONS: [&str; 14] =
+    ["png", "jpg", "jpeg", "webp", "pnm", "pgm", "ppm", "pbm", "tif", "tiff", "bmp", "heic", "heif", "avif"];
 /// No image for learning is wider or higher; the decoder must not believe a header that says so.
 const MAX_SIDE: u32 = 1 << 15;
 /// Nor has it more pixels: room for the cameras of most telephones, and 192 MiB in 8-bit colour.
@@ -71,7 +73,7 @@ pub fn list_classes(folder: &Path) -> Result<Listing> {
     if listing.images.is_empty() {
         return Err(Error::format(
             folder,
-            "a folder is read as images, but it has no sub-folders with .png, .jpg, .pnm, .tiff or .bmp files; \
+            "a folder is read as images, but it has no sub-folders with .png, .jpg, .webp, .pnm, .tiff or .bmp files; \
              make one sub-folder per class, or name a file",
         ));
     }
@@ -194,6 +196,13 @@ fn grey(colour: [u8; 3]) -> u8 {
 
 fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
     let bad = |why: String| Error::format(name, format!("not a readable image ({why}); fix or remove it"));
+    if let Some(kind) = undecodable(bytes) {
+        let why = format!(
+            "a photo in the format {kind}, which is not read here; save it as JPEG or PNG (phones have a setting for it, \
+             iPhones: Settings > Camera > Formats > Most Compatible)"
+        );
+        return Err(Error::format(name, why));
+    }
     let mut reader = ImageReader::new(std::io::Cursor::new(bytes));
     // The content decides, since extensions of images are often wrong.
     reader = reader.with_guessed_format().map_err(|e| bad(e.to_string()))?;
@@ -241,6 +250,29 @@ fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
     Ok(Picture { width, height, channels, pixels })
 }
 
+/// The formats of the HEIF family, which phones write: patents and C libraries stand between them and us.
+fn undecodable(bytes: &[u8]) -> Option<&'static str> {
+    let brand = bytes.get(4..12)?.strip_prefix(b"ftyp")?;
+    match brand {
+        b"heic" | b"heix" | b"hevc" | b"hevx" | b"heim" | b"heis" | b"mif1" | b"msf1" => Some("HEIC"),
+        b"avif" | b"avis" => Some("AVIF"),
+        _ => None,
+    }
+}
+
+/// The name of the format that the first bytes of a file show, if it is one that is known.
+pub fn format_name(bytes: &[u8]) -> Option<&'static str> {
+    Some(match image::guess_format(bytes) {
+        Ok(ImageFormat::Png) => "PNG",
+        Ok(ImageFormat::Jpeg) => "JPEG",
+        Ok(ImageFormat::WebP) => "WebP",
+        Ok(ImageFormat::Pnm) => "PNM",
+        Ok(ImageFormat::Tiff) => "TIFF",
+        Ok(ImageFormat::Bmp) => "BMP",
+        _ => return undecodable(bytes),
+    })
+}
+
 /// Decoders of JPEG differ by a grey level here and there, which networks magnify. This one agrees with libjpeg-turbo to the
 /// bit, and so with most of the software that features are compared with. `None` for the kinds it does not know, such as CMYK.
 fn jpeg(bytes: &[u8], format: PixelFormat) -> Option<DynamicImage> {
@@ -255,6 +287,26 @@ fn jpeg(bytes: &[u8], format: PixelFormat) -> Option<DynamicImage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn photos_of_phones_that_cannot_be_read_are_named() {
+        let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic";
+        let said = Picture::decode(Path::new("p.heic"), heic).unwrap_err().to_string();
+        assert!(said.contains("HEIC") && said.contains("JPEG"), "{said}");
+        assert_eq!(format_name(heic), Some("HEIC"));
+        assert_eq!(format_name(b"P5\n1 1\n255\n "), Some("PNM"));
+        assert_eq!(format_name(b"hello"), None);
+    }
+
+    #[test]
+    fn webp_is_read() {
+        let pixels: Vec<u8> = (0..48).map(|v| v * 5).collect();
+        let image = ImageBuffer::<Rgb<u8>, _>::from_raw(4, 4, pixels.clone()).map(DynamicImage::ImageRgb8).unwrap();
+        let mut file = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut file, ImageFormat::WebP).unwrap();
+        let read = Picture::decode(Path::new("p.webp"), &file.into_inner()).unwrap();
+        assert_eq!((read.width, read.channels, read.pixels), (4, 3, pixels), "without loss");
+    }
 
     #[test]
     fn grey_is_that_of_bt_601() {

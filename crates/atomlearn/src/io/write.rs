@@ -48,8 +48,9 @@ fn npz(data: &RawData) -> Vec<u8> {
     if let Some(names) = &data.names {
         members.push(("names", npy_text(names)));
     }
-    if let Some(flags) = &data.is_train {
-        members.push(("is_train", npy("|u1", &[flags.len()], flags.iter().map(|&flag| u8::from(flag)).collect())));
+    for (name, flags) in [("is_train", &data.is_train), ("map_saw", &data.map_saw)] {
+        let bytes = |flags: &Vec<bool>| flags.iter().map(|&flag| u8::from(flag)).collect();
+        members.extend(flags.as_ref().map(|flags| (name, npy("|u1", &[flags.len()], bytes(flags)))));
     }
     if let Some(shape) = data.image_shape.filter(|shape| !shape.column_major) {
         members.push(("image_shape", integers(&[shape.rows, shape.cols])));
@@ -148,8 +149,9 @@ fn mat(data: &RawData) -> Vec<u8> {
     if let Some(names) = &data.names {
         file.extend(strings("names", names));
     }
-    if let Some(flags) = &data.is_train {
-        file.extend(row("is_train", flags.iter().map(|&flag| f64::from(u8::from(flag))).collect()));
+    for (name, flags) in [("is_train", &data.is_train), ("map_saw", &data.map_saw)] {
+        let numbers = |flags: &Vec<bool>| flags.iter().map(|&flag| f64::from(u8::from(flag))).collect();
+        file.extend(flags.iter().flat_map(|flags| row(name, numbers(flags))));
     }
     if let Some(shape) = shape {
         file.extend(row("rows", vec![shape.rows as f64]));
@@ -203,6 +205,7 @@ mod tests {
         let data = RawData {
             labels: Some(texts(&["bee", "ant", "bee"])),
             is_train: Some(vec![true, true, false]),
+            map_saw: Some(vec![true, false, true]),
             image_shape: Some(ImageShape { rows: 2, cols: 3, column_major: false }),
             names: Some(texts(&["bee/1.png", "ant/ü.png", "bee/22.png"])),
             ..RawData::new(Mat::from_fn(6, 3, |i, j| 0.1 + (10 * j + i) as f64))
@@ -212,13 +215,15 @@ mod tests {
             write(&path, &data).unwrap();
             let back = read(&path, &ReadOptions::default()).unwrap();
             assert_eq!((&back.labels, &back.is_train, &back.names), (&data.labels, &data.is_train, &data.names));
+            assert_eq!(back.map_saw, data.map_saw);
             let shape = back.image_shape.unwrap();
             assert_eq!((shape.rows, shape.cols, shape.column_major), (2, 3, name == "a.mat"));
             let place = |r: usize, c: usize| if shape.column_major { c * 2 + r } else { r * 3 + c };
             for (sample, r, c) in [(0, 0, 0), (1, 1, 0), (2, 0, 2), (1, 1, 2)] {
                 assert_eq!(back.x[(place(r, c), sample)], data.x[(3 * r + c, sample)], "{name}");
             }
-            let plain = RawData { labels: None, is_train: None, image_shape: None, names: None, ..data.clone() };
+            let plain =
+                RawData { labels: None, is_train: None, map_saw: None, image_shape: None, names: None, ..data.clone() };
             write(&path, &plain).unwrap();
             let back = read(&path, &ReadOptions::default()).unwrap();
             assert_eq!((back.x, back.labels), (data.x.clone(), None));

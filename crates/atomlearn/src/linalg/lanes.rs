@@ -24,8 +24,8 @@ macro_rules! wide {
 }
 pub(crate) use wide;
 
-/// For [`wide!`] alone.
-pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+/// Runs `work`, which must be written `#[inline(always)] || ..`, compiled for the widest vector instructions; here, [`wide!`] writes it.
+pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(work)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y:
 /// `e^x` to about one unit in the last place, written so that a loop over it vectorises. Results stay normal numbers: what
 /// would underflow is 3e-308, NaN too.
 #[inline(always)]
-pub(crate) fn exp(x: f64) -> f64 {
+pub fn exp(x: f64) -> f64 {
     /// Added and subtracted again, this rounds to a whole number, which stands in the last bits in between.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     /// `ln 2` in two parts, the first of which has zeros at its end: its product with a small whole number is exact.

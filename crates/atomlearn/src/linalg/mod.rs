@@ -17,11 +17,11 @@ pub use columns::{
 };
 pub(crate) use gemm::{add_lower_outer, add_lower_product, gram_into, mirror, mul_into};
 pub use gemm::{gram, mul, mul_add, outer_gram, upper_mul};
-pub use lanes::dot;
 pub(crate) use lanes::{
-    add_columns, any_at_least, argmax_columns, axpy, column, column_major, exp, first_not_finite, largest,
-    largest_magnitude, vectorised, wide,
+    add_columns, any_at_least, argmax_columns, axpy, column, column_major, first_not_finite, largest,
+    largest_magnitude, wide,
 };
+pub use lanes::{dot, exp, vectorised};
 pub use leading::sym_eig_leading;
 pub(crate) use spd::solve_upper;
 pub use spd::{Spd, norm1};
