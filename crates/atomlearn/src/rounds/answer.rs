@@ -5,10 +5,11 @@
 
 use super::chain::{Pulled, Violated};
 use super::newton::packed;
-use super::request::{Ask, CheckAsk, Request, SvmAsk, SvmSums};
-use super::sparse::{SparseChain, SparseCodes};
-use super::stats::{Merger, NamedSums, PartialStats};
+use super::request::{Ask, CheckAsk, PullAsk, Request, SvmAsk};
+use super::sparse::{SadlCodes, SparseChain};
+use super::stats::{Merger, PartialStats};
 use super::strip::{self, Features, Strip};
+use super::sums::{PullSums, PullsWithSamples, RightSums, ScatterSums};
 use crate::classifier::best_class;
 use crate::dataset::check_finite;
 use crate::linalg::{add_lower_outer, mul, select_columns};
@@ -27,7 +28,7 @@ pub struct Memo {
     targets: Option<Vec<u32>>,
     pub(super) violated: Vec<Violated>,
     /// Codes that depend on their predecessors: more than a few bytes.
-    codes: Vec<SparseCodes>,
+    codes: Vec<SadlCodes>,
 }
 
 /// The answers of all partitions, one after the other, merged; `done` hears of each and may stop the round.
@@ -77,10 +78,7 @@ impl Partition<'_> {
             }
             Ask::Scatter { centre } => {
                 let scatters = self.in_blocks(request, &|_, x| scatter(x, centre.as_ref()));
-                for (scatter, rest) in scatters {
-                    stats.add("scatter", scatter);
-                    stats.add("rest", rest);
-                }
+                scatters.into_iter().for_each(|sums| sums.put(None, &mut stats));
             }
             Ask::Survey => {
                 self.check()?;
@@ -191,13 +189,10 @@ impl Partition<'_> {
                     rest += column_sums(centred.as_ref());
                 }
             }
-            (packed(sum.as_ref()), rest)
+            ScatterSums { scatter: packed(sum.as_ref()), rest }
         };
-        let sums: Vec<(Mat<f64>, Mat<f64>)> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
-        for (c, (scatter, rest)) in sums.into_iter().enumerate() {
-            stats.add(format!("scatter.{c}"), scatter);
-            stats.add(format!("rest.{c}"), rest);
-        }
+        let sums: Vec<ScatterSums> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
+        sums.into_iter().enumerate().for_each(|(c, sums)| sums.put(Some(c), stats));
     }
 
     fn svm(&self, request: &Request, ask: &SvmAsk, memo: &mut Memo, stats: &mut PartialStats) -> Result<()> {
@@ -207,9 +202,9 @@ impl Partition<'_> {
         let strips = self.in_strips(request, strip::blocks(ask), Strip::new(ask), |strip, b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let pulled = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, known.get(b)));
-            if let Some(pulled) = pulled.as_ref().filter(|_| ask.sums != SvmSums::None) {
-                let by_class = ask.sums == SvmSums::CodesByClass;
-                strip.add_sums(code_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
+            if let Some(pulled) = pulled.as_ref().filter(|_| ask.sums != PullAsk::None) {
+                let by_class = ask.sums == PullAsk::CodesByClass;
+                strip.add_pulls(pull_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
             }
             let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
             let lifted = ask.lift.as_ref().map(|lift| Features::lifted(lift, x.as_ref(), w.as_ref()));
@@ -239,9 +234,9 @@ impl Partition<'_> {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let w = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, memo.violated.get(b)).w);
             let (fitted, test) = (Features::new(x.as_ref(), w.as_ref()), Features::new(x.as_ref(), None));
-            [right(&ask.fitted, &fitted, &targets), right(&ask.test, &test, &targets)]
+            RightSums { fitted: right(&ask.fitted, &fitted, &targets), test: right(&ask.test, &test, &targets) }
         });
-        counts.into_iter().for_each(|right| stats.add("right", Mat::from_fn(1, 2, |_, j| right[j])));
+        counts.into_iter().for_each(|right| right.put(stats));
         Ok(())
     }
 }
@@ -264,31 +259,36 @@ impl Partition<'_> {
         });
         memo.codes.clear();
         for (codes, sums) in blocks {
-            sums.into_iter().for_each(|(name, sum)| stats.add(name, sum));
+            sums.put(stats);
             memo.codes.push(codes);
         }
         Ok(())
     }
 }
 
-/// `w x^T`, all together or for every class, `w w^T` and the sum of `w` by class.
-fn code_sums(x: MatRef<'_, f64>, pulled: &Pulled, targets: &[usize], n_classes: usize, x_by_class: bool) -> NamedSums {
+fn pull_sums(
+    x: MatRef<'_, f64>,
+    pulled: &Pulled,
+    targets: &[usize],
+    n_classes: usize,
+    split_by_class: bool,
+) -> PullSums {
     let w = pulled.w.as_ref();
     let mut by_class = Mat::zeros(n_classes, n_classes);
     for (column, &target) in w.col_iter().zip(targets) {
         by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
     }
-    let mut sums = vec![("pull.pull".into(), mul(w, w.transpose())), ("pull.class".into(), by_class)];
-    if !x_by_class {
-        sums.push(("pull.x".into(), mul(w, x.transpose())));
-        return sums;
-    }
-    for c in 0..n_classes {
+    let of_class = |c: usize| {
         let own: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] == c).collect();
         let (w, x) = (select_columns(w, &own), select_columns(x, &own));
-        sums.push((format!("pull.x.{c}"), mul(w.as_ref(), x.transpose())));
-    }
-    sums
+        mul(w.as_ref(), x.transpose())
+    };
+    let with_samples = if split_by_class {
+        PullsWithSamples::ByClass((0..n_classes).map(of_class).collect())
+    } else {
+        PullsWithSamples::Together(mul(w, x.transpose()))
+    };
+    PullSums { second: mul(w, w.transpose()), by_class, with_samples }
 }
 
 fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {
@@ -304,10 +304,9 @@ fn centred(mut x: Mat<f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
     x
 }
 
-/// Packed sum of `(x - centre)(x - centre)^T`, and the sum of `x - centre`: what is missing from the centre to the mean.
-fn scatter(x: Mat<f64>, centre: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
+fn scatter(x: Mat<f64>, centre: MatRef<'_, f64>) -> ScatterSums {
     let x = centred(x, centre);
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
     add_lower_outer(sum.as_mut(), 1.0, x.as_ref());
-    (packed(sum.as_ref()), column_sums(x.as_ref()))
+    ScatterSums { scatter: packed(sum.as_ref()), rest: column_sums(x.as_ref()) }
 }

@@ -5,8 +5,9 @@
 use super::message::Message;
 use super::moments::{Moments, bordered};
 use super::newton::Newton;
-use super::request::{Ask, Chain, Link, SvmAsk, SvmSums, put_chain, take_chain};
+use super::request::{Ask, Chain, Link, PullAsk, SvmAsk, put_chain, take_chain};
 use super::stats::PartialStats;
+use super::sums::{PullSums, PullsWithSamples};
 use crate::coding::margin::MarginSet;
 use crate::linalg::mul;
 use crate::svm::Svm;
@@ -87,7 +88,7 @@ impl Coding {
     }
 
     /// The next evaluation of the SVM, and the sums of the codes if they are wanted. Without `evaluate`, those alone.
-    pub(crate) fn ask(&self, moments: &Moments, sums: SvmSums, evaluate: bool) -> Ask {
+    pub(crate) fn ask(&self, moments: &Moments, sums: PullAsk, evaluate: bool) -> Ask {
         let lift = self.lifted(moments).then(|| self.transform.clone());
         let (pending, weights) = if evaluate {
             (self.newton.pending(), self.newton.weights(self.unlifted(moments)))
@@ -169,23 +170,23 @@ impl CodeSums {
     }
 
     /// From the answer to a round that asked for these sums.
-    pub(crate) fn with_pull(stats: &mut PartialStats, asked: SvmSums, moments: &Moments) -> Result<Self> {
+    pub(crate) fn with_pull(stats: &mut PartialStats, asked: PullAsk, moments: &Moments) -> Result<Self> {
         let (m, n_classes) = (moments.n_features(), moments.counts.len());
-        let (across, class_pulls) = if asked == SvmSums::CodesByClass {
-            let of_class = |c: usize| stats.take(&format!("pull.x.{c}"), n_classes, m);
-            let class_pulls: Vec<Mat<f64>> = (0..n_classes).map(of_class).collect::<Result<_>>()?;
-            (class_pulls.iter().fold(Mat::zeros(n_classes, m), |sum, part| sum + part), class_pulls)
-        } else {
-            (stats.take("pull.x", n_classes, m)?, Vec::new())
+        let pulls = PullSums::take(stats, m, n_classes, asked == PullAsk::CodesByClass)?;
+        let (across, class_pulls) = match pulls.with_samples {
+            PullsWithSamples::Together(all) => (all, Vec::new()),
+            PullsWithSamples::ByClass(classes) => {
+                (classes.iter().fold(Mat::zeros(n_classes, m), |sum, part| sum + part), classes)
+            }
         };
         let mut second = Mat::zeros(m + n_classes, m + n_classes);
         second.submatrix_mut(0, 0, m, m).copy_from(&moments.outer);
         second.submatrix_mut(m, 0, n_classes, m).copy_from(&across);
         second.submatrix_mut(0, m, m, n_classes).copy_from(across.transpose());
-        second.submatrix_mut(m, m, n_classes, n_classes).copy_from(&stats.take("pull.pull", n_classes, n_classes)?);
+        second.submatrix_mut(m, m, n_classes, n_classes).copy_from(&pulls.second);
         let mut by_class = Mat::zeros(m + n_classes, n_classes);
         by_class.subrows_mut(0, m).copy_from(&moments.sums);
-        by_class.subrows_mut(m, n_classes).copy_from(&stats.take("pull.class", n_classes, n_classes)?);
+        by_class.subrows_mut(m, n_classes).copy_from(&pulls.by_class);
         Ok(CodeSums { second, by_class, class_pulls })
     }
 

@@ -11,6 +11,7 @@ mod request;
 mod sparse;
 mod stats;
 mod strip;
+mod sums;
 
 pub(crate) use answer::answer_in_turn;
 pub use answer::{Memo, Partition};
@@ -19,9 +20,10 @@ pub(crate) use message::Message;
 pub(crate) use moments::{Moments, about_the_mean, bordered, class_pca_mean};
 pub(crate) use newton::{Newton, unpacked};
 pub use request::Request;
-pub(crate) use request::{Ask, CheckAsk, SvmAsk, SvmSums, put_prep, take_prep};
+pub(crate) use request::{Ask, CheckAsk, PullAsk, SvmAsk, put_prep, take_prep};
 pub(crate) use sparse::{SparseChain, SparseLink, SparseStep};
 pub use stats::{FAN_IN, Merger, PartialStats};
+pub(crate) use sums::{MultiplierSums, RightSums, ScatterSums, SparseSums};
 
 use crate::params::Params;
 use crate::{Error, Observer, Parts, Result};

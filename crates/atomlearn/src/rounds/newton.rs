@@ -7,6 +7,7 @@
 
 use super::message::Message;
 use super::stats::PartialStats;
+use super::sums::SvmSums;
 use crate::linalg::{Spd, dot, mirror, mul};
 use crate::svm::Svm;
 use crate::{Error, Result};
@@ -25,7 +26,7 @@ const STAGE: &str = "SVM";
 pub(crate) struct Newton {
     tau: f64,
     rounds: usize,
-    classes: Vec<State>,
+    classes: Vec<ClassState>,
     /// Where each class is evaluated next, or its solution.
     candidate: Mat<f64>,
     /// The best point so far and the gradient there, for classes that have one.
@@ -34,7 +35,7 @@ pub(crate) struct Newton {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct State {
+struct ClassState {
     done: bool,
     /// Objective at `point`, or at the solution.
     value: Option<f64>,
@@ -62,7 +63,7 @@ impl Newton {
 
     fn new(candidate: Mat<f64>, tau: f64) -> Self {
         let (dim, n_classes) = candidate.shape();
-        let classes = vec![State { done: false, value: None }; n_classes];
+        let classes = vec![ClassState { done: false, value: None }; n_classes];
         Newton {
             tau,
             rounds: 0,
@@ -115,9 +116,7 @@ impl Newton {
         let transform = transform.map(bordered);
         let dim = transform.as_ref().map_or(self.candidate.nrows(), Mat::ncols);
         for class in self.pending() {
-            let loss = stats.take(&format!("loss.{class}"), 1, 1)?[(0, 0)];
-            let slope = stats.take(&format!("gradient.{class}"), dim, 1)?;
-            let curvature = unpacked(&stats.take(&format!("hessian.{class}"), dim * (dim + 1) / 2, 1)?, dim);
+            let SvmSums { loss, gradient: slope, hessian: curvature } = SvmSums::take(stats, class, dim)?;
             let (slope, curvature) = match &transform {
                 None => (slope, curvature),
                 Some(t) => {
@@ -162,7 +161,7 @@ impl Newton {
             self.candidate[(i, class)] = here[i] + step[(i, 0)];
         }
         let done = decrease <= LAST_STEP * value;
-        self.classes[class] = State { done, value: Some(if done { value - decrease.max(0.0) } else { value }) };
+        self.classes[class] = ClassState { done, value: Some(if done { value - decrease.max(0.0) } else { value }) };
         Ok(())
     }
 
@@ -186,7 +185,7 @@ impl Newton {
 
     /// The counterpart of [`Newton::store`].
     pub(crate) fn restore(message: &mut Message) -> Result<Self> {
-        let (tau, rounds, classes): (f64, usize, Vec<State>) = message.get("svm")?;
+        let (tau, rounds, classes): (f64, usize, Vec<ClassState>) = message.get("svm")?;
         let candidate = message.take("svm.candidate", None, classes.len())?;
         let dim = candidate.nrows();
         if dim == 0 {

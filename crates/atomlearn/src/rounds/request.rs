@@ -78,12 +78,12 @@ pub(crate) struct SvmAsk {
     pub(crate) pending: Vec<usize>,
     /// Their weights and, in the last row, biases: (dim of f + 1) x pending.
     pub(crate) weights: Mat<f64>,
-    pub(crate) sums: SvmSums,
+    pub(crate) sums: PullAsk,
 }
 
-/// What else to sum in an SVM round.
+/// What to sum of the pulls in an SVM round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum SvmSums {
+pub(crate) enum PullAsk {
     None,
     /// `w x^T`, `w w^T`, and `w` by class.
     Codes,

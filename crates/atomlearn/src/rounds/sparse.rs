@@ -5,7 +5,7 @@
 
 use super::message::Message;
 use super::newton::packed;
-use super::stats::NamedSums;
+use super::sums::{MultiplierSums, SparseSums};
 use crate::coding::threshold::soft;
 use crate::linalg::{add_lower_outer, gram, inner, mul, mul_add};
 use crate::{Error, Result};
@@ -47,7 +47,7 @@ pub(crate) enum SparseStep {
 
 /// Codes of a block after so many links, with the multipliers of both constraints (no rows without ADMM).
 #[derive(Clone, Debug)]
-pub(super) struct SparseCodes {
+pub(super) struct SadlCodes {
     start: usize,
     links: usize,
     z: Mat<f64>,
@@ -56,13 +56,13 @@ pub(super) struct SparseCodes {
 
 impl SparseChain {
     /// Follows the chain to its end, from where `known` stands if that is of use.
-    pub(super) fn follow(&self, x: MatRef<'_, f64>, targets: &[usize], known: Option<&SparseCodes>) -> SparseCodes {
-        let usable = |known: &&SparseCodes| {
+    pub(super) fn follow(&self, x: MatRef<'_, f64>, targets: &[usize], known: Option<&SadlCodes>) -> SadlCodes {
+        let usable = |known: &&SadlCodes| {
             known.start == self.start && known.links <= self.links.len() && known.z.ncols() == x.ncols()
         };
         let mut codes = match known.filter(usable) {
             Some(known) => known.clone(),
-            None => SparseCodes {
+            None => SadlCodes {
                 start: self.start,
                 links: 0,
                 z: mul(self.first.as_ref(), x),
@@ -89,7 +89,7 @@ impl SparseChain {
         self.first.nrows() + self.multiplier_rows().iter().sum::<usize>()
     }
 
-    fn advance(&self, link: &SparseLink, x: MatRef<'_, f64>, targets: &[usize], codes: &mut SparseCodes) {
+    fn advance(&self, link: &SparseLink, x: MatRef<'_, f64>, targets: &[usize], codes: &mut SadlCodes) {
         let maps = [link.q.clone(), mul(link.w.as_ref(), link.q.as_ref())];
         let seen = mul(link.omega.as_ref(), x);
         let z = &mut codes.z;
@@ -170,10 +170,9 @@ fn gap(map: &Mat<f64>, z: &Mat<f64>, targets: &[usize], link: &SparseLink) -> Ma
     goal(map.nrows(), targets, link.w.nrows()) - mul(map.as_ref(), z.as_ref())
 }
 
-impl SparseCodes {
-    /// `Z Z^T` (packed), `Z X^T`, the sum of `Z` by class, `Y Z^T` of both multipliers, and single numbers: `<goal, Y>` and
-    /// `|Y|^2` of both, and `|Z|_1`.
-    pub(super) fn sums(&self, x: MatRef<'_, f64>, targets: &[usize], n_classes: usize) -> NamedSums {
+impl SadlCodes {
+    /// What the trainer needs of them.
+    pub(super) fn sums(&self, x: MatRef<'_, f64>, targets: &[usize], n_classes: usize) -> SparseSums {
         let z = self.z.as_ref();
         let mut second = Mat::zeros(z.nrows(), z.nrows());
         add_lower_outer(second.as_mut(), 1.0, z);
@@ -181,18 +180,17 @@ impl SparseCodes {
         for (column, &target) in z.col_iter().zip(targets) {
             by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
         }
-        let mut sums = vec![
-            ("z.z".into(), packed(second.as_ref())),
-            ("z.x".into(), mul(z, x.transpose())),
-            ("z.class".into(), by_class),
-        ];
-        let mut numbers = vec![self.z.norm_l1()];
-        for (k, y) in self.y.iter().enumerate().filter(|(_, y)| y.nrows() > 0) {
-            sums.push((format!("y{k}.z"), mul(y.as_ref(), z.transpose())));
-            numbers.push(inner(goal(y.nrows(), targets, n_classes).as_ref(), y.as_ref()));
-            numbers.push(y.squared_norm_l2());
+        let of_constraint = |y: &Mat<f64>| MultiplierSums {
+            yz: mul(y.as_ref(), z.transpose()),
+            goal_y: inner(goal(y.nrows(), targets, n_classes).as_ref(), y.as_ref()),
+            energy: y.squared_norm_l2(),
+        };
+        SparseSums {
+            zz: packed(second.as_ref()),
+            zx: mul(z, x.transpose()),
+            by_class,
+            absolute: self.z.norm_l1(),
+            multipliers: self.y.iter().filter(|y| y.nrows() > 0).map(of_constraint).collect(),
         }
-        sums.push(("numbers".into(), Mat::from_fn(1, numbers.len(), |_, j| numbers[j])));
-        sums
     }
 }

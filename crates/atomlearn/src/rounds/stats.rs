@@ -14,9 +14,6 @@ const FORMAT: &str = "atomlearn.stats/1";
 /// How many neighbours are added together.
 pub const FAN_IN: usize = 16;
 
-/// Sums by name.
-pub(crate) type NamedSums = Vec<(String, Mat<f64>)>;
-
 /// What a run of neighbouring partitions answered to one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialStats {

@@ -5,9 +5,9 @@
 
 use super::answer::BLOCK;
 use super::chain::Violated;
-use super::newton::packed;
 use super::request::SvmAsk;
-use super::stats::{NamedSums, PartialStats};
+use super::stats::PartialStats;
+use super::sums::{PullSums, SvmSums};
 use crate::linalg::{add_lower_outer, mul, mul_add};
 use crate::svm::sign;
 use faer::{Mat, MatRef};
@@ -29,8 +29,8 @@ pub(super) struct Strip<'a> {
     gradients: Mat<f64>,
     /// Lower triangles.
     hessians: Vec<Mat<f64>>,
-    /// Other sums by name, block after block.
-    sums: NamedSums,
+    /// Of every block.
+    pulls: Vec<PullSums>,
     /// What there is to remember of every block.
     violated: Vec<Violated>,
 }
@@ -43,13 +43,13 @@ impl<'a> Strip<'a> {
             losses: vec![0.0; classes],
             gradients: Mat::zeros(dim, classes),
             hessians: vec![Mat::zeros(dim, dim); classes],
-            sums: Vec::new(),
+            pulls: Vec::new(),
             violated: Vec::new(),
         }
     }
 
-    pub(super) fn add_sums(&mut self, sums: NamedSums) {
-        self.sums.extend(sums);
+    pub(super) fn add_pulls(&mut self, pulls: PullSums) {
+        self.pulls.push(pulls);
     }
 
     /// Adds samples.
@@ -92,11 +92,10 @@ impl<'a> Strip<'a> {
     /// Hands the sums over; what there is to remember is left.
     pub(super) fn finish(self, stats: &mut PartialStats) -> Vec<Violated> {
         for (p, (class, hessian)) in self.ask.pending.iter().zip(self.hessians).enumerate() {
-            stats.add(format!("loss.{class}"), Mat::from_fn(1, 1, |_, _| self.losses[p]));
-            stats.add(format!("gradient.{class}"), self.gradients.subcols(p, 1).to_owned());
-            stats.add(format!("hessian.{class}"), packed(hessian.as_ref()));
+            let gradient = self.gradients.subcols(p, 1).to_owned();
+            SvmSums { loss: self.losses[p], gradient, hessian }.put(*class, stats);
         }
-        self.sums.into_iter().for_each(|(name, sum)| stats.add(name, sum));
+        self.pulls.into_iter().for_each(|pulls| pulls.put(stats));
         self.violated
     }
 }

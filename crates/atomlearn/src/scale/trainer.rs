@@ -7,7 +7,7 @@ use crate::observe::Trace;
 use crate::parts::check_shape;
 use crate::prep::{Needs, Prep, PrepSpec};
 use crate::registry::{self, METHODS, Method, Values};
-use crate::rounds::{Ask, Moments, PartialStats, Request, Rounds, Start, about_the_mean, unpacked};
+use crate::rounds::{Ask, Moments, PartialStats, Request, Rounds, ScatterSums, Start, about_the_mean, unpacked};
 use crate::{Error, Model, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
 use std::ops::ControlFlow;
@@ -209,20 +209,20 @@ impl Trainer {
             }
             Stage::PrepScatter { mean } => {
                 let centre = mean.clone();
-                let (mean, scatter) = take_scatter(stats, "", centre.as_ref(), n)?;
+                let (mean, scatter) = take_scatter(stats, None, centre.as_ref(), n)?;
                 self.add_step(n, &mean, Some(&scatter), watch)
             }
             Stage::Survey => self.take_survey(stats),
             Stage::Moments { by_class } => {
                 if !*by_class {
-                    let (mean, scatter) = take_scatter(stats, "", self.moments.mean().as_ref(), n)?;
+                    let (mean, scatter) = take_scatter(stats, None, self.moments.mean().as_ref(), n)?;
                     self.moments.outer = scatter.clone();
                     mul_add(self.moments.outer.as_mut(), n, mean.as_ref(), mean.transpose());
                     return self.begin_method(&[scatter], watch);
                 }
                 let (means, mut scatters) = (self.moments.means(), Vec::with_capacity(self.classes.len()));
                 for (c, &count) in self.moments.counts.iter().enumerate() {
-                    let (mean, scatter) = take_scatter(stats, &format!(".{c}"), means.subcols(c, 1), count)?;
+                    let (mean, scatter) = take_scatter(stats, Some(c), means.subcols(c, 1), count)?;
                     self.moments.sums.subcols_mut(c, 1).copy_from(Scale(count) * mean);
                     scatters.push(scatter);
                 }
@@ -329,13 +329,13 @@ fn partitioned(method: &Method) -> Result<&InPartitions> {
 /// The mean and the scatter about it from the answer to a question for the scatter about `centre`.
 fn take_scatter(
     stats: &mut PartialStats,
-    suffix: &str,
+    class: Option<usize>,
     centre: MatRef<'_, f64>,
     n: f64,
 ) -> Result<(Mat<f64>, Mat<f64>)> {
     let m = centre.nrows();
-    let mut scatter = unpacked(&stats.take(&format!("scatter{suffix}"), m * (m + 1) / 2, 1)?, m);
-    let rest = stats.take(&format!("rest{suffix}"), m, 1)?;
+    let ScatterSums { scatter, rest } = ScatterSums::take(stats, class, m)?;
+    let mut scatter = unpacked(&scatter, m);
     let mean = about_the_mean(&mut scatter, centre, &rest, n);
     Ok((mean, scatter))
 }

@@ -8,7 +8,7 @@ use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
 use crate::linalg::{Spd, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, Rounds, Start, SvmSums, restore_svm,
+    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Start, restore_svm,
     store_svm,
 };
 use crate::svm::Svm;
@@ -45,8 +45,16 @@ pub(crate) struct CadlRounds {
     analysis: Mat<f64>,
     svm: Svm,
     coding: Coding,
-    /// The first three terms of the objective, and the change of the iteration.
-    progress: [f64; 4],
+    progress: CadlProgress,
+}
+
+/// What is known of an iteration once its dictionary is: terms of the objective and the relative change of the dictionary.
+#[derive(Clone, Copy, Default)]
+struct CadlProgress {
+    fit: f64,
+    silence: f64,
+    ridge: f64,
+    change: f64,
 }
 
 /// What the moments say once and for all.
@@ -103,7 +111,7 @@ impl CadlRounds {
             coding: Coding::new(params.strength(), params.active_set(), &svm, 1.0 / params.theta),
             phase: Phase::Svm,
             iter: 0,
-            progress: [0.0; 4],
+            progress: CadlProgress::default(),
             params,
             atoms,
             fixed,
@@ -137,10 +145,10 @@ impl CadlRounds {
     }
 
     /// Sums that the dictionary step needs.
-    fn sums(&self) -> SvmSums {
+    fn sums(&self) -> PullAsk {
         match self.params.updates {
-            Updates::Published => SvmSums::CodesByClass,
-            Updates::Exact => SvmSums::Codes,
+            Updates::Published => PullAsk::CodesByClass,
+            Updates::Exact => PullAsk::Codes,
         }
     }
 
@@ -167,7 +175,7 @@ impl CadlRounds {
         self.analysis = next;
         let [fit, silence] = self.misfits(&code_gram, &cross, moments);
         let ridge = self.params.lambda3 * self.analysis.squared_norm_l2();
-        self.progress = [fit, self.params.lambda1 * silence, ridge, change];
+        self.progress = CadlProgress { fit, silence: self.params.lambda1 * silence, ridge, change };
     }
 
     /// `|Z - Omega X|^2`, and the responses of atoms to the samples of other classes.
@@ -182,7 +190,7 @@ impl CadlRounds {
     }
 
     fn end_iteration(&mut self, losses: f64, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<Parts>> {
-        let [fit, silence, ridge, change] = self.progress;
+        let CadlProgress { fit, silence, ridge, change } = self.progress;
         let terms = self.params.named_terms(fit, silence, ridge, self.svm.weights.squared_norm_l2(), losses);
         let objective: f64 = terms.iter().map(|term| term.1).sum();
         if !objective.is_finite() {
@@ -242,6 +250,7 @@ impl CadlRounds {
         let mut draws = ClassDraws::new(params.seed, n_classes, m, None);
         drawn.iter().enumerate().for_each(|(c, &count)| drop(draws.atoms(c, count)));
         let progress = message.take_row("progress", 4)?;
+        let (fit, silence, ridge, change) = (progress[0], progress[1], progress[2], progress[3]);
         Ok(CadlRounds {
             fixed: Fixed::new(&params, outers, moments, &mut ())?,
             params,
@@ -253,7 +262,7 @@ impl CadlRounds {
             analysis,
             svm,
             coding,
-            progress: [progress[0], progress[1], progress[2], progress[3]],
+            progress: CadlProgress { fit, silence, ridge, change },
         })
     }
 }
@@ -272,7 +281,7 @@ impl Partitioned for Cadl {
 
 impl Rounds for CadlRounds {
     fn ask(&self, moments: &Moments) -> Result<Ask> {
-        let sums = if self.phase == Phase::Codes { self.sums() } else { SvmSums::None };
+        let sums = if self.phase == Phase::Codes { self.sums() } else { PullAsk::None };
         Ok(self.coding.ask(moments, sums, true))
     }
 
@@ -304,7 +313,8 @@ impl Rounds for CadlRounds {
         let outers = self.fixed.outers.iter().enumerate();
         outers.for_each(|(c, outer)| message.put(format!("outer.{c}"), outer.clone()));
         store_svm(message, &self.svm);
-        message.put_row("progress", &self.progress);
+        let CadlProgress { fit, silence, ridge, change } = self.progress;
+        message.put_row("progress", &[fit, silence, ridge, change]);
         self.coding.store(message);
     }
 }

@@ -15,8 +15,8 @@ use crate::graph::AtomGraph;
 use crate::linalg::{gram, mul, qr, relative_change};
 use crate::params::AtomCount;
 use crate::rounds::{
-    Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, Rounds, Start,
-    SvmSums, class_pca_mean, restore_svm, store_svm,
+    Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk, RightSums,
+    Rounds, Start, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
@@ -38,6 +38,16 @@ enum Phase {
     Refit,
 }
 
+/// What is known of an iteration once its dictionary is.
+#[derive(Clone, Copy, Default)]
+struct LcdlProgress {
+    /// `|X - D Z|^2`.
+    residual: f64,
+    graph: f64,
+    /// Of the dictionary, relative.
+    change: f64,
+}
+
 /// Training between two rounds.
 pub(crate) struct LcdlRounds {
     params: LcdlSv,
@@ -51,8 +61,7 @@ pub(crate) struct LcdlRounds {
     /// Coordinates of the codes: `Z = code_q Y`.
     code_q: Mat<f64>,
     coding: Coding,
-    /// Residual, graph term and change of the iteration.
-    progress: [f64; 3],
+    progress: LcdlProgress,
 }
 
 impl LcdlRounds {
@@ -99,7 +108,7 @@ impl LcdlRounds {
             factored,
             svm,
             coding,
-            progress: [0.0; 3],
+            progress: LcdlProgress::default(),
         };
         watch_step(watch, &Step::start(rounds.params.max_iter()));
         if rounds.params.max_iter() == 0 {
@@ -187,13 +196,14 @@ impl LcdlRounds {
         let graph = AtomGraph::new(self.d.as_ref(), self.params.knn, self.params.affinity);
         let graph_term = self.params.graph_term(&graph, None, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
         let next = factored.dictionary();
-        self.progress = [step.residual, graph_term, relative_change(next.as_ref(), self.d.as_ref())];
+        let change = relative_change(next.as_ref(), self.d.as_ref());
+        self.progress = LcdlProgress { residual: step.residual, graph: graph_term, change };
         (self.d, self.factored) = (next, factored);
         Ok(same)
     }
 
     fn end_iteration(&mut self, losses: f64, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<Parts>> {
-        let [residual, graph, change] = self.progress;
+        let LcdlProgress { residual, graph, change } = self.progress;
         let support = 2.0 * self.params.lambda2 * (self.svm.weights.squared_norm_l2() + self.params.theta * losses);
         let terms = [("reconstruction", residual), ("graph", graph), ("support vector", support)];
         watch_step(
@@ -273,7 +283,7 @@ impl LcdlRounds {
             svm,
             code_q,
             coding,
-            progress: [progress[0], progress[1], progress[2]],
+            progress: LcdlProgress { residual: progress[0], graph: progress[1], change: progress[2] },
         })
     }
 }
@@ -295,7 +305,7 @@ impl Rounds for LcdlRounds {
         if self.phase == Phase::Check {
             return self.ask_check();
         }
-        let sums = if self.phase == Phase::Codes { SvmSums::Codes } else { SvmSums::None };
+        let sums = if self.phase == Phase::Codes { PullAsk::Codes } else { PullAsk::None };
         // Rescaled atoms change the coordinates once the code sums are known; then the SVM has to wait for them.
         let waits = self.phase == Phase::Codes && self.params.atom_norm != AtomNorm::None;
         Ok(self.coding.ask(moments, sums, !waits))
@@ -309,14 +319,14 @@ impl Rounds for LcdlRounds {
     ) -> Result<Option<Parts>> {
         let solved = match self.phase {
             Phase::Codes => {
-                let sums = CodeSums::with_pull(stats, SvmSums::Codes, moments)?;
+                let sums = CodeSums::with_pull(stats, PullAsk::Codes, moments)?;
                 self.phase = Phase::Svm;
                 self.dictionary_step(&sums, moments, watch)? && self.coding.absorb(stats, moments)?
             }
             Phase::Svm | Phase::Refit => self.coding.absorb(stats, moments)?,
             Phase::Check => {
-                let right = stats.take("right", 1, 2)?;
-                let [on_fitted, on_test] = [0, 1].map(|j| right[(0, j)] / moments.n_samples());
+                let RightSums { fitted, test } = RightSums::take(stats)?;
+                let (on_fitted, on_test) = (fitted / moments.n_samples(), test / moments.n_samples());
                 if on_test >= on_fitted - LAGGING {
                     return Ok(Some(self.parts()));
                 }
@@ -343,7 +353,8 @@ impl Rounds for LcdlRounds {
         message.put("space.q", self.factored.q.clone());
         store_svm(message, &self.svm);
         message.put("code_q", self.code_q.clone());
-        message.put_row("progress", &self.progress);
+        let LcdlProgress { residual, graph, change } = self.progress;
+        message.put_row("progress", &[residual, graph, change]);
         self.coding.store(message);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{LinearSvm, THETA};
 use crate::rounds::{
-    Ask, Message, Moments, Newton, PartialStats, Partitioned, Rounds, Start, SvmAsk, SvmSums, bordered,
+    Ask, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Start, SvmAsk, bordered,
 };
 use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
@@ -45,7 +45,7 @@ impl Rounds for LinearSvmRounds {
 
     fn ask(&self, _: &Moments) -> Result<Ask> {
         let (pending, weights) = (self.0.pending(), self.0.weights(None));
-        Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: SvmSums::None }))
+        Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: PullAsk::None }))
     }
 
     fn absorb(&mut self, stats: &mut PartialStats, moments: &Moments, _: &mut dyn Observer) -> Result<Option<Parts>> {

@@ -8,7 +8,8 @@ use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
 use crate::linalg::{Spd, inner, mul, normalize_columns, top_eigenvalue};
 use crate::rounds::{
-    Ask, Message, Moments, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep, Start, unpacked,
+    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep,
+    SparseSums, Start, unpacked,
 };
 use crate::{Error, Observer, Parts, Result, Step};
 use faer::{Mat, Scale};
@@ -20,12 +21,12 @@ pub(crate) struct SadlRounds {
     /// `X X^T + lambda2 I`.
     system: Spd,
     chain: SparseChain,
-    state: State,
+    state: SadlState,
 }
 
 /// What the iterations change.
 #[derive(Clone)]
-struct State {
+struct SadlState {
     omega: Mat<f64>,
     q: Mat<f64>,
     w: Mat<f64>,
@@ -38,40 +39,34 @@ struct State {
     held: f64,
 }
 
-/// Sums over all samples.
-struct Sums {
+/// SadlSums over all samples.
+struct SadlSums {
     zz: Mat<f64>,
     zx: Mat<f64>,
     /// `L Z^T`, classes x atoms.
     lz: Mat<f64>,
-    /// `Y Z^T`, `<goal, Y>` and `|Y|^2` of both multipliers; none without ADMM.
-    multipliers: Vec<(Mat<f64>, f64, f64)>,
+    /// Of both constraints; none without ADMM.
+    multipliers: Vec<MultiplierSums>,
     absolute: f64,
 }
 
-impl Sums {
+impl SadlSums {
     /// Of the codes `Omega X`.
     fn at_start(omega: &Mat<f64>, moments: &Moments) -> Self {
         let zx = mul(omega.as_ref(), moments.outer.as_ref());
         let lz = mul(omega.as_ref(), moments.sums.as_ref()).transpose().to_owned();
-        Sums { zz: mul(zx.as_ref(), omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
+        SadlSums { zz: mul(zx.as_ref(), omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
     }
 
     fn take(stats: &mut PartialStats, chain: &SparseChain, moments: &Moments) -> Result<Self> {
         let (k, m) = chain.first.shape();
         let n_classes = moments.counts.len();
-        let zz = unpacked(&stats.take("z.z", k * (k + 1) / 2, 1)?, k);
-        let lz = stats.take("z.class", k, n_classes)?.transpose().to_owned();
         let rows = match chain.links.last() {
             Some(SparseLink { q, w, step: SparseStep::Admm { .. }, .. }) => vec![q.nrows(), w.nrows()],
             _ => Vec::new(),
         };
-        let numbers = stats.take("numbers", 1, 1 + 2 * rows.len())?;
-        let multiplier = |(i, &rows): (usize, &usize)| {
-            Ok((stats.take(&format!("y{i}.z"), rows, k)?, numbers[(0, 1 + 2 * i)], numbers[(0, 2 + 2 * i)]))
-        };
-        let multipliers = rows.iter().enumerate().map(multiplier).collect::<Result<_>>()?;
-        Ok(Sums { zz, zx: stats.take("z.x", k, m)?, lz, multipliers, absolute: numbers[(0, 0)] })
+        let SparseSums { zz, zx, by_class, absolute, multipliers } = SparseSums::take(stats, (k, m), n_classes, &rows)?;
+        Ok(SadlSums { zz: unpacked(&zz, k), zx, lz: by_class.transpose().to_owned(), multipliers, absolute })
     }
 
     /// `H Z^T`: the rows of `L Z^T`, each as often as a class has rows of structure.
@@ -93,14 +88,14 @@ impl SadlRounds {
         let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
         let (omega, q, w) = params.draws(moments.n_features(), n, n_classes);
         let chain = SparseChain { start: 0, rho: params.rho, lambda1: params.lambda1, first: omega, links: Vec::new() };
-        let state = State::start(&chain.first, q, w, SAFETY);
+        let state = SadlState::start(&chain.first, q, w, SAFETY);
         let mut rounds = SadlRounds { system: system(&params, moments)?, params, iter: 0, chain, state };
-        rounds.begin_iteration(&Sums::at_start(&rounds.chain.first, moments))?;
+        rounds.begin_iteration(&SadlSums::at_start(&rounds.chain.first, moments))?;
         Ok(rounds)
     }
 
     /// The next link: what samples need of the present iteration.
-    fn begin_iteration(&mut self, sums: &Sums) -> Result<()> {
+    fn begin_iteration(&mut self, sums: &SadlSums) -> Result<()> {
         self.iter += 1;
         let state = &mut self.state;
         let step = match self.params.solver {
@@ -126,7 +121,7 @@ impl SadlRounds {
     }
 
     /// `Omega = Z X^T (X X^T + lambda2 I)^-1`, rows scaled if asked for.
-    fn analysis(&self, sums: &Sums) -> Mat<f64> {
+    fn analysis(&self, sums: &SadlSums) -> Mat<f64> {
         let mut atoms = self.system.solve(sums.zx.transpose());
         if self.params.normalize_rows {
             normalize_columns(atoms.as_mut());
@@ -135,12 +130,12 @@ impl SadlRounds {
     }
 
     /// `Q` and `W` by a gradient step each, multipliers and penalty; returns the relative misfit of the constraints.
-    fn admm_step(&mut self, sums: &Sums, n: f64) -> f64 {
+    fn admm_step(&mut self, sums: &SadlSums, n: f64) -> f64 {
         let (delta, rho) = (self.params.delta, self.params.rho);
-        let State { q, w, penalty, last, safety, .. } = &mut self.state;
+        let SadlState { q, w, penalty, last, safety, .. } = &mut self.state;
         let (mu, safety) = (*penalty, *safety);
         let goals = [sums.hz(q.nrows()), sums.lz.clone()];
-        let pulled = |k: usize| Scale(1.0 / mu - 1.0 / rho) * &sums.multipliers[k].0 + &goals[k];
+        let pulled = |k: usize| Scale(1.0 / mu - 1.0 / rho) * &sums.multipliers[k].yz + &goals[k];
         let reached = mul(q.as_ref(), sums.zz.as_ref());
         let label_error = pulled(1) - mul(w.as_ref(), reached.as_ref());
         let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(sums.zz.as_ref()) + delta / mu));
@@ -155,17 +150,17 @@ impl SadlRounds {
         let maps = [q.clone(), mul(w.as_ref(), q.as_ref())];
         let mut misfit = 0.0;
         for (k, map) in maps.iter().enumerate() {
-            let (yz, goal_y, y) = &sums.multipliers[k];
+            let MultiplierSums { yz, goal_y, energy } = &sums.multipliers[k];
             let gap = sums.gap(map, &goals[k], n * (map.nrows() / w.nrows()) as f64);
             let gap_y = goal_y - inner(yz.as_ref(), map.as_ref());
-            misfit += (rho * rho * gap - 2.0 * rho * gap_y + y).max(0.0).sqrt() / (rho + mu);
+            misfit += (rho * rho * gap - 2.0 * rho * gap_y + energy).max(0.0).sqrt() / (rho + mu);
         }
         (*last, *penalty) = (Some(mu), Duals::next_penalty(mu));
         misfit / n.sqrt()
     }
 
-    fn terms(&self, sums: &Sums, moments: &Moments) -> [(&'static str, f64); 5] {
-        let State { omega, q, w, .. } = &self.state;
+    fn terms(&self, sums: &SadlSums, moments: &Moments) -> [(&'static str, f64); 5] {
+        let SadlState { omega, q, w, .. } = &self.state;
         let n = moments.n_samples();
         let seen = inner(mul(omega.as_ref(), moments.outer.as_ref()).as_ref(), omega.as_ref());
         let (codes, across) =
@@ -185,9 +180,9 @@ impl SadlRounds {
     fn restart(&mut self, moments: &Moments) -> Result<()> {
         let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
         let (omega, q, w) = self.params.draws(moments.n_features(), n, n_classes);
-        self.state = State::start(&omega, q, w, 2.0 * SAFETY);
+        self.state = SadlState::start(&omega, q, w, 2.0 * SAFETY);
         (self.chain.start, self.chain.links) = (self.iter, Vec::new());
-        let sums = Sums::at_start(&omega, moments);
+        let sums = SadlSums::at_start(&omega, moments);
         if self.iter == self.params.max_iter {
             self.state.omega = self.analysis(&sums);
             return Ok(());
@@ -196,7 +191,7 @@ impl SadlRounds {
     }
 
     fn parts(&self) -> Parts {
-        let State { omega, q, w, .. } = &self.state;
+        let SadlState { omega, q, w, .. } = &self.state;
         let mut parts = Parts::default();
         parts.put("analysis", omega.transpose());
         parts.put("structure", q);
@@ -211,7 +206,7 @@ impl SadlRounds {
         let k = chain.first.nrows();
         let rows = chain.links.last().map_or(0, |link| link.q.nrows());
         let numbers = message.take_row("numbers", 4)?;
-        let state = State {
+        let state = SadlState {
             omega: message.take("omega", k, m)?,
             q: message.take("q", rows, k)?,
             w: message.take("w", n_classes, rows)?,
@@ -225,10 +220,10 @@ impl SadlRounds {
     }
 }
 
-impl State {
+impl SadlState {
     fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
         let (best, held) = (f64::MAX, f64::MAX);
-        State { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
+        SadlState { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
     }
 }
 
@@ -256,7 +251,7 @@ impl Rounds for SadlRounds {
         moments: &Moments,
         watch: &mut dyn Observer,
     ) -> Result<Option<Parts>> {
-        let sums = Sums::take(stats, &self.chain, moments)?;
+        let sums = SadlSums::take(stats, &self.chain, moments)?;
         let admm = self.params.solver == Solver::LinearizedAdmm;
         let misfit = admm.then(|| self.admm_step(&sums, moments.n_samples()));
         self.state.omega = self.analysis(&sums);
@@ -292,7 +287,7 @@ impl Rounds for SadlRounds {
     }
 
     fn store(&self, message: &mut Message) {
-        let State { omega, q, w, penalty, last, safety, best, held } = &self.state;
+        let SadlState { omega, q, w, penalty, last, safety, best, held } = &self.state;
         message.set("iter", self.iter);
         message.set("last", last);
         message.put("omega", omega.clone());

@@ -4,13 +4,24 @@
 use super::{Svgdl, USUAL_ATOMS};
 use crate::linalg::{Spd, gram, relative_change};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, Rounds, Start, SvmSums, class_pca_mean,
+    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, Start, class_pca_mean,
     restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
 use crate::{Error, Observer, Parts, Result, Step};
 use faer::Mat;
+
+/// What is known of an iteration once its dictionary is.
+#[derive(Clone, Copy, Default)]
+struct SvgdlProgress {
+    /// `|X - D Z|^2`.
+    residual: f64,
+    /// `|Z|^2`.
+    codes: f64,
+    /// Of the dictionary, relative.
+    change: f64,
+}
 
 /// Training between two rounds.
 pub(crate) struct SvgdlRounds {
@@ -22,8 +33,7 @@ pub(crate) struct SvgdlRounds {
     multipliers: Option<Vec<f64>>,
     svm: Svm,
     coding: Coding,
-    /// `|X - D Z|^2`, `|Z|^2` and the change of the iteration.
-    progress: [f64; 3],
+    progress: SvgdlProgress,
 }
 
 impl SvgdlRounds {
@@ -39,8 +49,16 @@ impl SvgdlRounds {
         let (d, _) = class_pca_mean(moments, scatters, &wanted, watch)?;
         let svm = Svm::zero(d.ncols(), moments.counts.len());
         let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
-        let mut rounds =
-            SvgdlRounds { params, iter: 0, wants_sums: false, d, multipliers: None, svm, coding, progress: [0.0; 3] };
+        let mut rounds = SvgdlRounds {
+            params,
+            iter: 0,
+            wants_sums: false,
+            d,
+            multipliers: None,
+            svm,
+            coding,
+            progress: SvgdlProgress::default(),
+        };
         rounds.begin_iteration(moments, watch)?;
         Ok(rounds)
     }
@@ -65,7 +83,8 @@ impl SvgdlRounds {
         let last = self.multipliers.as_deref();
         let step = lagrange_dual::minimize(cross.transpose(), code_gram.as_ref(), self.d.as_ref(), last, watch)?;
         let change = relative_change(step.dictionary.as_ref(), self.d.as_ref());
-        self.progress = [(trace(&moments.outer) + step.value).max(0.0), trace(&code_gram), change];
+        let residual = (trace(&moments.outer) + step.value).max(0.0);
+        self.progress = SvgdlProgress { residual, codes: trace(&code_gram), change };
         (self.d, self.multipliers) = (step.dictionary, Some(step.multipliers));
         Ok(())
     }
@@ -89,7 +108,7 @@ impl SvgdlRounds {
             multipliers,
             svm,
             coding,
-            progress: [progress[0], progress[1], progress[2]],
+            progress: SvgdlProgress { residual: progress[0], codes: progress[1], change: progress[2] },
         })
     }
 }
@@ -108,7 +127,7 @@ impl Partitioned for Svgdl {
 
 impl Rounds for SvgdlRounds {
     fn ask(&self, moments: &Moments) -> Result<Ask> {
-        Ok(self.coding.ask(moments, if self.wants_sums { SvmSums::Codes } else { SvmSums::None }, true))
+        Ok(self.coding.ask(moments, if self.wants_sums { PullAsk::Codes } else { PullAsk::None }, true))
     }
 
     fn absorb(
@@ -118,7 +137,7 @@ impl Rounds for SvgdlRounds {
         watch: &mut dyn Observer,
     ) -> Result<Option<Parts>> {
         if std::mem::take(&mut self.wants_sums) {
-            let sums = CodeSums::with_pull(stats, SvmSums::Codes, moments)?;
+            let sums = CodeSums::with_pull(stats, PullAsk::Codes, moments)?;
             self.dictionary_step(&sums, moments, watch)?;
         }
         if !self.coding.absorb(stats, moments)? {
@@ -126,8 +145,8 @@ impl Rounds for SvgdlRounds {
         }
         let (svm, losses) = self.coding.newton.solution();
         self.svm = svm;
-        let [fit, codes, change] = self.progress;
-        let terms = self.params.weighted_terms(fit, codes, self.svm.weights.squared_norm_l2(), losses);
+        let SvgdlProgress { residual, codes, change } = self.progress;
+        let terms = self.params.weighted_terms(residual, codes, self.svm.weights.squared_norm_l2(), losses);
         // Stopping is up to whoever calls the partitions.
         let _ = watch.step(&Step {
             iter: self.iter,
@@ -152,7 +171,8 @@ impl Rounds for SvgdlRounds {
         message.set("multipliers", &self.multipliers);
         message.put("dictionary", self.d.clone());
         store_svm(message, &self.svm);
-        message.put_row("progress", &self.progress);
+        let SvgdlProgress { residual, codes, change } = self.progress;
+        message.put_row("progress", &[residual, codes, change]);
         self.coding.store(message);
     }
 }
