@@ -160,7 +160,8 @@ fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) ->
     }
     let Some(index) = choose(container, said, &LABEL_NAMES)?.filter(|&index| index != data) else { return Ok(None) };
     let name = &container.variables()[index].name;
-    let (path, file_bytes) = (container.path(), container.file_bytes());
+    let path = container.path();
+    let file_bytes = container.file_bytes();
     limits::check_expansion(path, name, &container.variables()[index].shape, file_bytes)?;
     labels::from_array(path, name, &container.load(index)?, file_bytes).map(Some)
 }
@@ -278,7 +279,8 @@ fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> R
 /// The variable that says which samples belong together, if the user named one.
 fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<String>>> {
     let Some(index) = choose(container, options.groups.as_deref(), &[])? else { return Ok(None) };
-    let (path, variable) = (container.path(), &container.variables()[index]);
+    let path = container.path();
+    let variable = &container.variables()[index];
     limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
     let array = container.load(index)?;
     if array.len() != n {

@@ -182,12 +182,13 @@ impl Partition<'_> {
         let blocks = self.in_blocks(request, &|_, x| x);
         let m = centres.nrows();
         let of_class = |c: usize| {
-            let (mut sum, mut rest) = (Mat::zeros(m, m), Mat::zeros(m, 1));
+            let mut sum = Mat::zeros(m, m);
+            let mut rest = Mat::zeros(m, 1);
             for (b, x) in blocks.iter().enumerate() {
                 let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
                 if !mine.is_empty() {
-                    let centred = centred(select_columns(x.as_ref(), &mine), centres.subcols(c, 1));
-                    add_lower_outer(sum.as_mut(), 1.0, centred.as_ref());
+                    let centred = centred(select_columns(&x, &mine), centres.subcols(c, 1));
+                    add_lower_outer(sum.as_mut(), 1.0, &centred);
                     rest += column_sums(centred.as_ref());
                 }
             }
@@ -232,13 +233,14 @@ impl Partition<'_> {
     ) -> Result<()> {
         let targets = self.targets(request, memo)?.to_vec();
         let right = |map: &Mat<f64>, features: &Features<'_>, targets: &[usize]| {
-            let best = best_class(features.scores(&map.transpose().to_owned()).as_ref());
+            let best = best_class(features.scores(&map.transpose().to_owned()));
             best.iter().zip(targets).filter(|(found, target)| found == target).count() as f64
         };
         let counts = self.in_blocks(request, &|b, x| {
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
             let w = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, memo.violated.get(b)).w);
-            let (fitted, test) = (Features::new(x.as_ref(), w.as_ref()), Features::new(x.as_ref(), None));
+            let fitted = Features::new(x.as_ref(), w.as_ref());
+            let test = Features::new(x.as_ref(), None);
             [right(&ask.fitted, &fitted, &targets), right(&ask.test, &test, &targets)]
         });
         counts.into_iter().for_each(|right| stats.add("right", Mat::from_fn(1, 2, |_, j| right[j])));
@@ -285,8 +287,9 @@ fn code_sums(x: MatRef<'_, f64>, pulled: &Pulled, targets: &[usize], n_classes: 
     }
     for c in 0..n_classes {
         let own: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] == c).collect();
-        let (w, x) = (select_columns(w, &own), select_columns(x, &own));
-        sums.push((format!("pull.x.{c}"), mul(w.as_ref(), x.transpose())));
+        let w = select_columns(w, &own);
+        let x = select_columns(x, &own);
+        sums.push((format!("pull.x.{c}"), mul(&w, x.transpose())));
     }
     sums
 }
@@ -308,6 +311,6 @@ fn centred(mut x: Mat<f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
 fn scatter(x: Mat<f64>, centre: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
     let x = centred(x, centre);
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
-    add_lower_outer(sum.as_mut(), 1.0, x.as_ref());
+    add_lower_outer(sum.as_mut(), 1.0, &x);
     (packed(sum.as_ref()), column_sums(x.as_ref()))
 }

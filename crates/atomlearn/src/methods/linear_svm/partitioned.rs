@@ -44,7 +44,8 @@ impl Rounds for LinearSvmRounds {
     }
 
     fn ask(&self, _: &Moments) -> Result<Ask> {
-        let (pending, weights) = (self.0.pending(), self.0.weights(None));
+        let pending = self.0.pending();
+        let weights = self.0.weights(None);
         Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: SvmSums::None }))
     }
 

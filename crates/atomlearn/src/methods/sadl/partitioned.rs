@@ -6,7 +6,7 @@
 
 use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
-use crate::linalg::{Spd, inner, mul, normalize_columns, top_eigenvalue};
+use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue};
 use crate::rounds::{
     Ask, Message, Moments, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep, Start, unpacked,
 };
@@ -52,9 +52,9 @@ struct Sums {
 impl Sums {
     /// Of the codes `Omega X`.
     fn at_start(omega: &Mat<f64>, moments: &Moments) -> Self {
-        let zx = mul(omega.as_ref(), moments.outer.as_ref());
-        let lz = mul(omega.as_ref(), moments.sums.as_ref()).transpose().to_owned();
-        Sums { zz: mul(zx.as_ref(), omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
+        let zx = mul(&omega, &moments.outer);
+        let lz = mul(&omega, &moments.sums).transpose().to_owned();
+        Sums { zz: mul(&zx, omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
     }
 
     fn take(stats: &mut PartialStats, chain: &SparseChain, moments: &Moments) -> Result<Self> {
@@ -82,15 +82,16 @@ impl Sums {
 
     /// `|goal - map Z|^2` for one of the goals, of so many ones.
     fn gap(&self, map: &Mat<f64>, goal_z: &Mat<f64>, ones: f64) -> f64 {
-        let reached = inner(mul(map.as_ref(), self.zz.as_ref()).as_ref(), map.as_ref());
-        (ones - 2.0 * inner(goal_z.as_ref(), map.as_ref()) + reached).max(0.0)
+        let reached = inner(mul(&map, &self.zz), &map);
+        (ones - 2.0 * inner(&goal_z, &map) + reached).max(0.0)
     }
 }
 
 impl SadlRounds {
     /// The start of training, up to the first question.
     pub(crate) fn begin(params: Sadl, moments: &Moments) -> Result<Self> {
-        let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
+        let n = moments.n_samples() as usize;
+        let n_classes = moments.counts.len();
         let (omega, q, w) = params.draws(moments.n_features(), n, n_classes);
         let chain = SparseChain { start: 0, rho: params.rho, lambda1: params.lambda1, first: omega, links: Vec::new() };
         let state = State::start(&chain.first, q, w, SAFETY);
@@ -105,22 +106,25 @@ impl SadlRounds {
         let state = &mut self.state;
         let step = match self.params.solver {
             Solver::LinearizedAdmm => {
-                let (mu, wq) = (state.penalty, mul(state.w.as_ref(), state.q.as_ref()));
+                let mu = state.penalty;
+                let wq = mul(&state.w, &state.q);
                 let length = floor(state.safety * (1.0 / mu + squared_norm(&state.q) + squared_norm(&wq)));
                 SparseStep::Admm { last: state.last, penalty: mu, length }
             }
             Solver::BlockDescent => {
-                let goal = sums.hz(state.q.nrows()) + mul(state.w.transpose(), sums.lz.as_ref());
+                let goal = sums.hz(state.q.nrows()) + mul(state.w.transpose(), &sums.lz);
                 state.q = self.params.best_structure(&state.w, &sums.zz, goal)?;
-                let half = mul(state.q.as_ref(), sums.zz.as_ref());
-                let structured = mul(half.as_ref(), state.q.transpose());
-                let labelled = mul(state.q.as_ref(), sums.lz.transpose());
+                let half = mul(&state.q, &sums.zz);
+                let structured = mul(&half, state.q.transpose());
+                let labelled = mul(&state.q, sums.lz.transpose());
                 state.w = self.params.best_classifier(structured, &labelled)?;
                 let curvature = descent::curvature(&state.q, &state.w, self.params.rho);
-                SparseStep::Descent { length: 1.0 + top_eigenvalue(curvature.as_ref()), steps: CODE_STEPS }
+                SparseStep::Descent { length: 1.0 + top_eigenvalue(&curvature), steps: CODE_STEPS }
             }
         };
-        let (omega, q, w) = (state.omega.clone(), state.q.clone(), state.w.clone());
+        let omega = state.omega.clone();
+        let q = state.q.clone();
+        let w = state.w.clone();
         self.chain.links.push(SparseLink { omega, q, w, step });
         Ok(())
     }
@@ -136,28 +140,30 @@ impl SadlRounds {
 
     /// `Q` and `W` by a gradient step each, multipliers and penalty; returns the relative misfit of the constraints.
     fn admm_step(&mut self, sums: &Sums, n: f64) -> f64 {
-        let (delta, rho) = (self.params.delta, self.params.rho);
+        let delta = self.params.delta;
+        let rho = self.params.rho;
         let State { q, w, penalty, last, safety, .. } = &mut self.state;
-        let (mu, safety) = (*penalty, *safety);
+        let mu = *penalty;
+        let safety = *safety;
         let goals = [sums.hz(q.nrows()), sums.lz.clone()];
         let pulled = |k: usize| Scale(1.0 / mu - 1.0 / rho) * &sums.multipliers[k].0 + &goals[k];
-        let reached = mul(q.as_ref(), sums.zz.as_ref());
-        let label_error = pulled(1) - mul(w.as_ref(), reached.as_ref());
-        let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(sums.zz.as_ref()) + delta / mu));
-        let step = pulled(0) - reached + mul(w.transpose(), label_error.as_ref()) - Scale(delta / mu) * &*q;
+        let reached = mul(&q, &sums.zz);
+        let label_error = pulled(1) - mul(&w, &reached);
+        let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(&sums.zz) + delta / mu));
+        let step = pulled(0) - reached + mul(w.transpose(), &label_error) - Scale(delta / mu) * &*q;
         *q += Scale(1.0 / eta) * step;
-        let reached = mul(q.as_ref(), sums.zz.as_ref());
-        let structured = mul(reached.as_ref(), q.transpose());
-        let eta = floor(safety * (top_eigenvalue(structured.as_ref()) + delta / mu));
-        let error = mul((pulled(1) - mul(w.as_ref(), reached.as_ref())).as_ref(), q.transpose());
+        let reached = mul(&q, &sums.zz);
+        let structured = mul(&reached, q.transpose());
+        let eta = floor(safety * (top_eigenvalue(&structured) + delta / mu));
+        let error = mul(pulled(1) - mul(&w, &reached), q.transpose());
         *w += Scale(1.0 / eta) * (error - Scale(delta / mu) * &*w);
 
-        let maps = [q.clone(), mul(w.as_ref(), q.as_ref())];
+        let maps = [q.clone(), mul(&w, &q)];
         let mut misfit = 0.0;
         for (k, map) in maps.iter().enumerate() {
             let (yz, goal_y, y) = &sums.multipliers[k];
             let gap = sums.gap(map, &goals[k], n * (map.nrows() / w.nrows()) as f64);
-            let gap_y = goal_y - inner(yz.as_ref(), map.as_ref());
+            let gap_y = goal_y - inner(&yz, &map);
             misfit += (rho * rho * gap - 2.0 * rho * gap_y + y).max(0.0).sqrt() / (rho + mu);
         }
         (*last, *penalty) = (Some(mu), Duals::next_penalty(mu));
@@ -167,10 +173,10 @@ impl SadlRounds {
     fn terms(&self, sums: &Sums, moments: &Moments) -> [(&'static str, f64); 5] {
         let State { omega, q, w, .. } = &self.state;
         let n = moments.n_samples();
-        let seen = inner(mul(omega.as_ref(), moments.outer.as_ref()).as_ref(), omega.as_ref());
-        let (codes, across) =
-            ((0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>(), inner(omega.as_ref(), sums.zx.as_ref()));
-        let wq = mul(w.as_ref(), q.as_ref());
+        let seen = inner(mul(&omega, &moments.outer), &omega);
+        let codes = (0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>();
+        let across = inner(&omega, &sums.zx);
+        let wq = mul(&w, &q);
         let structure = sums.gap(q, &sums.hz(q.nrows()), n * (q.nrows() / w.nrows()) as f64);
         let norms = q.squared_norm_l2() + w.squared_norm_l2();
         let fit = (codes - 2.0 * across + seen).max(0.0);
@@ -183,7 +189,8 @@ impl SadlRounds {
 
     /// Everything back to the start, with steps of half the length.
     fn restart(&mut self, moments: &Moments) -> Result<()> {
-        let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
+        let n = moments.n_samples() as usize;
+        let n_classes = moments.counts.len();
         let (omega, q, w) = self.params.draws(moments.n_features(), n, n_classes);
         self.state = State::start(&omega, q, w, 2.0 * SAFETY);
         (self.chain.start, self.chain.links) = (self.iter, Vec::new());
@@ -206,7 +213,8 @@ impl SadlRounds {
 
     /// The counterpart of [`Rounds::store`].
     pub(crate) fn restore(params: Sadl, message: &mut Message, moments: &Moments) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), moments.counts.len());
+        let m = moments.n_features();
+        let n_classes = moments.counts.len();
         let chain = SparseChain::take(message, m, n_classes)?;
         let k = chain.first.nrows();
         let rows = chain.links.last().map_or(0, |link| link.q.nrows());
@@ -227,7 +235,8 @@ impl SadlRounds {
 
 impl State {
     fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
-        let (best, held) = (f64::MAX, f64::MAX);
+        let best = f64::MAX;
+        let held = f64::MAX;
         State { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
     }
 }
@@ -305,6 +314,6 @@ impl Rounds for SadlRounds {
 
 fn system(params: &Sadl, moments: &Moments) -> Result<Spd> {
     let mut system = moments.outer.clone();
-    (0..system.nrows()).for_each(|i| system[(i, i)] += params.lambda2);
+    add_diagonal(&mut system, params.lambda2);
     Spd::new(system, "SADL dictionary")
 }
