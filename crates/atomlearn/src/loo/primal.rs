@@ -176,7 +176,7 @@ impl PrimalCoder {
         let mut residuals = Residuals { squared: Mat::zeros(n_classes, n), code_energy: Mat::zeros(n_classes, n) };
         let mut products = Mat::new();
         for (c, scatter) in scatters.iter().enumerate() {
-            mul_into(&mut products, &scatter, wx);
+            mul_into(&mut products, scatter, wx);
             for i in 0..n {
                 let x = column(x, i);
                 let wx = column(wx, i);

@@ -159,7 +159,7 @@ fn readings_equal_their_definitions() {
     let k = linear(x.as_ref());
     let coder = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
     let k_new = mul(x.transpose(), &new);
-    let own: Vec<f64> = column_energies(new);
+    let own: Vec<f64> = column_energies(&new);
     let targets = blocks.labels();
     let means = Mat::from_fn(7, 3, |i, c| blocks.range(c).map(|j| x[(i, j)]).sum::<f64>() / blocks.size(c) as f64);
 

@@ -265,7 +265,7 @@ impl Dpl {
 
     /// `(D^T D + tau I)^-1 (D^T X + tau P)` with the projections `P = Omega X`.
     fn code_step(&self, dictionary: &Mat<f64>, x: MatRef<'_, f64>, projections: Mat<f64>) -> Result<Mat<f64>> {
-        let mut system = gram(&dictionary);
+        let mut system = gram(dictionary);
         add_diagonal(&mut system, self.tau);
         let right = mul(dictionary.transpose(), x) + faer::Scale(self.tau) * projections;
         Ok(Spd::new(system, "DPL codes")?.solve(&right))
@@ -302,7 +302,7 @@ impl Pair {
 
     /// `tr(Z A Z^T)` with the codes that define `Omega_c`.
     fn form(&self, a: &Mat<f64>) -> f64 {
-        let za = mul(&self.projecting, &a);
+        let za = mul(&self.projecting, a);
         let column =
             |j: usize| -> f64 { za.col(j).iter().zip(self.projecting.col(j).iter()).map(|(a, b)| a * b).sum() };
         (0..za.ncols()).map(column).sum::<f64>().max(0.0)

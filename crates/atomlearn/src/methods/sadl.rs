@@ -284,7 +284,7 @@ impl Sadl {
     /// `Omega X` for `Omega = Z Pi`.
     fn analysed(&self, problem: &Problem<'_>, z: &Mat<f64>) -> Mat<f64> {
         match (&problem.map_x, self.analysis(problem, z)) {
-            (Some(map_x), _) => mul(&z, &map_x),
+            (Some(map_x), _) => mul(z, map_x),
             (None, Some(omega)) => mul(&omega, problem.x),
             (None, None) => Mat::zeros(z.nrows(), z.ncols()),
         }
@@ -401,7 +401,7 @@ impl Duals {
     }
 
     fn errors_of(&self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>) -> [Mat<f64>; 2] {
-        let labelled = mul(&w, &structured);
+        let labelled = mul(w, structured);
         let error = |k: usize, goal: &Mat<f64>, reached: &Mat<f64>| {
             Scale(1.0 / self.penalty) * &self.multiplier[k] + goal - &self.slack[k] - reached
         };
@@ -410,7 +410,7 @@ impl Duals {
 
     /// `slack = (mu (goal - reached) + Y) / (rho + mu)`, `Y += mu (goal - reached - slack)`; returns the misfit.
     fn update(&mut self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>, rho: f64) -> f64 {
-        let labelled = mul(&w, &structured);
+        let labelled = mul(w, structured);
         let mu = self.penalty;
         let mut misfit = 0.0;
         for (k, (goal, reached)) in
@@ -447,7 +447,7 @@ fn diverges() -> Error {
 
 /// `|A|_2^2`, from the smaller Gram matrix.
 fn squared_norm(a: &Mat<f64>) -> f64 {
-    let small = if a.nrows() <= a.ncols() { outer_gram(&a) } else { gram(&a) };
+    let small = if a.nrows() <= a.ncols() { outer_gram(a) } else { gram(a) };
     top_eigenvalue(&small)
 }
 

@@ -187,7 +187,7 @@ impl Partition<'_> {
             for (b, x) in blocks.iter().enumerate() {
                 let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
                 if !mine.is_empty() {
-                    let centred = centred(select_columns(&x, &mine), centres.subcols(c, 1));
+                    let centred = centred(select_columns(x, &mine), centres.subcols(c, 1));
                     add_lower_outer(sum.as_mut(), 1.0, &centred);
                     rest += column_sums(centred.as_ref());
                 }

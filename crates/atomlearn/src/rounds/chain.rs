@@ -48,7 +48,7 @@ impl Chain {
     /// The margins that the codes before link `i` violate.
     fn violated(&self, i: usize, x: MatRef<'_, f64>, w: &Mat<f64>, targets: &[usize]) -> Violated {
         let link = &self.links[i];
-        let scores = mul(&link.from_x, x) + mul(&link.from_w, &w);
+        let scores = mul(&link.from_x, x) + mul(&link.from_w, w);
         let n_classes = scores.nrows();
         let mut bits = vec![0u64; (n_classes * targets.len()).div_ceil(64)];
         for (sample, &target) in targets.iter().enumerate() {

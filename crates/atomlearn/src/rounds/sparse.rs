@@ -168,7 +168,7 @@ fn goal(rows: usize, targets: &[usize], n_classes: usize) -> Mat<f64> {
 
 /// The goal of a constraint less what is reached.
 fn gap(map: &Mat<f64>, z: &Mat<f64>, targets: &[usize], link: &SparseLink) -> Mat<f64> {
-    goal(map.nrows(), targets, link.w.nrows()) - mul(&map, &z)
+    goal(map.nrows(), targets, link.w.nrows()) - mul(map, z)
 }
 
 impl SparseCodes {
@@ -189,8 +189,8 @@ impl SparseCodes {
         ];
         let mut numbers = vec![self.z.norm_l1()];
         for (k, y) in self.y.iter().enumerate().filter(|(_, y)| y.nrows() > 0) {
-            sums.push((format!("y{k}.z"), mul(&y, z.transpose())));
-            numbers.push(inner(goal(y.nrows(), targets, n_classes), &y));
+            sums.push((format!("y{k}.z"), mul(y, z.transpose())));
+            numbers.push(inner(goal(y.nrows(), targets, n_classes), y));
             numbers.push(y.squared_norm_l2());
         }
         sums.push(("numbers".into(), Mat::from_fn(1, numbers.len(), |_, j| numbers[j])));

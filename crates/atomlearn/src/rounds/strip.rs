@@ -120,7 +120,7 @@ impl<'a> Features<'a> {
         let m = x.nrows();
         let pulls = w.map_or(0, Mat::nrows);
         let mut lifted = mul(lift.subcols(0, m), x);
-        w.iter().for_each(|w| mul_add(lifted.as_mut(), 1.0, lift.subcols(m, pulls), &w));
+        w.iter().for_each(|w| mul_add(lifted.as_mut(), 1.0, lift.subcols(m, pulls), w));
         lifted
     }
 
@@ -151,7 +151,7 @@ impl<'a> Features<'a> {
         let mut sums = Mat::zeros(self.dim(), coefficients.ncols());
         let mut from = 0;
         for piece in self.pieces() {
-            mul_add(sums.subrows_mut(from, piece.nrows()), 1.0, piece, &coefficients);
+            mul_add(sums.subrows_mut(from, piece.nrows()), 1.0, piece, coefficients);
             from += piece.nrows();
         }
         for (c, column) in coefficients.col_iter().enumerate() {

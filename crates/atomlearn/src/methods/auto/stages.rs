@@ -162,7 +162,7 @@ impl PrimalKernel {
     pub fn map(&self) -> Result<Option<KernelMap>> {
         let Some(landmarks) = &self.landmarks else { return Ok(None) };
         let spec = KernelSpec { kernel: Kernel::Rbf, gamma: Gamma::Fixed(self.gamma), landmarks: None };
-        KernelMap::fit(&spec, &landmarks, &mut ()).map(Some)
+        KernelMap::fit(&spec, landmarks, &mut ()).map(Some)
     }
 }
 
@@ -176,7 +176,7 @@ impl Prepared {
         match &self.rule {
             Rule::Linear(rule) => rule.scores(values),
             Rule::Residual(inverse, residuals) => {
-                let codes = mul(&inverse, values);
+                let codes = mul(inverse, values);
                 residual_scores(&residuals.of_products(energy, &codes, values))
             }
             Rule::FeatureResidual(residuals) => residual_scores(&residuals.of(values)),

@@ -30,10 +30,10 @@ impl Sadl {
 
     /// The same from `Z Z^T` and `(H + W^T L) Z^T`.
     pub(super) fn best_structure(&self, w: &Mat<f64>, code_gram: &Mat<f64>, goal: Mat<f64>) -> Result<Mat<f64>> {
-        let mut left = Scale(self.rho) * gram(&w);
+        let mut left = Scale(self.rho) * gram(w);
         add_diagonal(&mut left, self.rho);
         let (p, left) = sym_eig(&left, "SADL structure")?;
-        let (v, right) = sym_eig(&code_gram, "SADL structure")?;
+        let (v, right) = sym_eig(code_gram, "SADL structure")?;
         let goal = Scale(self.rho) * goal;
         let mut middle = mul(mul(left.transpose(), &goal), &right);
         for (j, column) in middle.as_mut().col_iter_mut().enumerate() {
@@ -53,7 +53,7 @@ impl Sadl {
     /// The same from `Q Z (Q Z)^T` and `Q Z L^T`.
     pub(super) fn best_classifier(&self, mut system: Mat<f64>, right: &Mat<f64>) -> Result<Mat<f64>> {
         add_diagonal(&mut system, self.delta / self.rho);
-        Ok(Spd::new(system, "SADL classifier")?.solve(&right).transpose().to_owned())
+        Ok(Spd::new(system, "SADL classifier")?.solve(right).transpose().to_owned())
     }
 
     /// Proximal gradient on `J` in `Z`.
@@ -74,5 +74,5 @@ impl Sadl {
 
 /// `rho (Q^T Q + (W Q)^T W Q)`.
 pub(super) fn curvature(q: &Mat<f64>, w: &Mat<f64>, rho: f64) -> Mat<f64> {
-    Scale(rho) * (gram(&q) + gram(mul(&w, &q)))
+    Scale(rho) * (gram(q) + gram(mul(w, q)))
 }

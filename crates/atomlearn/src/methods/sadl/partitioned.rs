@@ -52,8 +52,8 @@ struct Sums {
 impl Sums {
     /// Of the codes `Omega X`.
     fn at_start(omega: &Mat<f64>, moments: &Moments) -> Self {
-        let zx = mul(&omega, &moments.outer);
-        let lz = mul(&omega, &moments.sums).transpose().to_owned();
+        let zx = mul(omega, &moments.outer);
+        let lz = mul(omega, &moments.sums).transpose().to_owned();
         Sums { zz: mul(&zx, omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
     }
 
@@ -82,8 +82,8 @@ impl Sums {
 
     /// `|goal - map Z|^2` for one of the goals, of so many ones.
     fn gap(&self, map: &Mat<f64>, goal_z: &Mat<f64>, ones: f64) -> f64 {
-        let reached = inner(mul(&map, &self.zz), &map);
-        (ones - 2.0 * inner(&goal_z, &map) + reached).max(0.0)
+        let reached = inner(mul(map, &self.zz), map);
+        (ones - 2.0 * inner(goal_z, map) + reached).max(0.0)
     }
 }
 
@@ -163,7 +163,7 @@ impl SadlRounds {
         for (k, map) in maps.iter().enumerate() {
             let (yz, goal_y, y) = &sums.multipliers[k];
             let gap = sums.gap(map, &goals[k], n * (map.nrows() / w.nrows()) as f64);
-            let gap_y = goal_y - inner(&yz, &map);
+            let gap_y = goal_y - inner(yz, map);
             misfit += (rho * rho * gap - 2.0 * rho * gap_y + y).max(0.0).sqrt() / (rho + mu);
         }
         (*last, *penalty) = (Some(mu), Duals::next_penalty(mu));
@@ -173,10 +173,10 @@ impl SadlRounds {
     fn terms(&self, sums: &Sums, moments: &Moments) -> [(&'static str, f64); 5] {
         let State { omega, q, w, .. } = &self.state;
         let n = moments.n_samples();
-        let seen = inner(mul(&omega, &moments.outer), &omega);
+        let seen = inner(mul(omega, &moments.outer), omega);
         let codes = (0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>();
-        let across = inner(&omega, &sums.zx);
-        let wq = mul(&w, &q);
+        let across = inner(omega, &sums.zx);
+        let wq = mul(w, q);
         let structure = sums.gap(q, &sums.hz(q.nrows()), n * (q.nrows() / w.nrows()) as f64);
         let norms = q.squared_norm_l2() + w.squared_norm_l2();
         let fit = (codes - 2.0 * across + seen).max(0.0);
