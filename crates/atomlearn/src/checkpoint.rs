@@ -62,7 +62,8 @@ impl Training {
         let names = self.params.keys().chain(other.params.keys());
         for name in names.filter(|name| name.as_str() != MAX_ITER) {
             let of = |params: &Values| params.get(name).map_or("nothing".into(), Value::to_string);
-            let (own, others) = (of(&self.params), of(&other.params));
+            let own = of(&self.params);
+            let others = of(&other.params);
             if own != others {
                 return Some(format!("parameter `{name}` differs ({own}, not {others})"));
             }
@@ -116,7 +117,8 @@ impl Checkpoint {
             // Files of versions that chose nothing have none.
             chosen: entry::<Option<Values>>(&header, "chosen")?.unwrap_or_default(),
         };
-        let (iter, converged) = (entry(&header, "iter")?, entry(&header, "converged")?);
+        let iter = entry(&header, "iter")?;
+        let converged = entry(&header, "converged")?;
         let state = State::from_parts(iter, converged, entry(&header, "values")?, matrices);
         Ok(Checkpoint { training, trace: Trace { steps, warnings, notes: Vec::new() }, state })
     }

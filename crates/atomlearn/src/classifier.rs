@@ -102,7 +102,7 @@ pub trait Classifier: Any + Send + Sync {
 
     /// The class of every sample, as an index into [`Classifier::classes`].
     fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        let blocks = checked_blocks(self.n_features(), x, &|block| best_class(self.score_block(block).as_ref()))?;
+        let blocks = checked_blocks(self.n_features(), x, &|block| best_class(self.score_block(block)))?;
         Ok(blocks.concat())
     }
 }
@@ -194,6 +194,6 @@ mod tests {
     #[test]
     fn best_class_breaks_ties_low_and_ranks_nan_last() {
         let scores = faer::mat![[1.0, f64::NAN, f64::NAN], [1.0, -5.0, f64::NAN], [0.0, -6.0, f64::NAN]];
-        assert_eq!(best_class(scores.as_ref()), [0, 1, 0]);
+        assert_eq!(best_class(&scores), [0, 1, 0]);
     }
 }

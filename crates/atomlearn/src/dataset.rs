@@ -1,6 +1,6 @@
 //! Labelled samples, valid by construction.
 
-use crate::linalg::{first_not_finite, select_columns};
+use crate::linalg::{View, first_not_finite, select_columns};
 use crate::{Blocks, Error, Result};
 use faer::{Mat, MatRef};
 use std::cmp::Ordering;
@@ -39,19 +39,20 @@ impl Dataset {
     /// Groups the columns of `x` (features x samples) by label.
     ///
     /// Classes are sorted: by value if every label is a number, else by name. Within a class, samples keep their order.
-    pub fn new(x: MatRef<'_, f64>, labels: &[String]) -> Result<Self> {
+    pub fn new(x: impl View, labels: &[String]) -> Result<Self> {
         let Labels { classes, targets } = Labels::new(labels);
         Dataset::from_targets(x, &classes, &targets)
     }
 
     /// Groups the columns of `x` by class; a class of which there is no sample is left out.
-    pub fn from_targets(x: MatRef<'_, f64>, classes: &[String], targets: &[usize]) -> Result<Self> {
+    pub fn from_targets(x: impl View, classes: &[String], targets: &[usize]) -> Result<Self> {
         Dataset::from_places(x, classes, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
     /// The samples at these columns of `x`, in one copy; `targets` are the classes of all columns. A class of which no sample is
     /// among them is left out.
-    pub fn from_places(x: MatRef<'_, f64>, classes: &[String], targets: &[usize], places: &[usize]) -> Result<Self> {
+    pub fn from_places(x: impl View, classes: &[String], targets: &[usize], places: &[usize]) -> Result<Self> {
+        let x = x.view();
         if targets.len() != x.ncols() {
             return Err(Error::Shape {
                 what: "labels".into(),
@@ -74,7 +75,7 @@ impl Dataset {
         order.sort_by_key(|&i| targets[i]);
         let columns: Vec<usize> = order.iter().map(|&i| places[i]).collect();
         let selected = select_columns(x, &columns);
-        check_finite(selected.as_ref()).or_else(|_| check_finite(select_columns(x, places).as_ref()))?;
+        check_finite(&selected).or_else(|_| check_finite(select_columns(x, places)))?;
         if classes.len() < 2 {
             return Err(Error::Data(format!(
                 "only one class (`{}`): a classifier needs samples of at least two classes",
@@ -175,7 +176,7 @@ impl Dataset {
                 found: x.ncols().to_string(),
             });
         }
-        check_finite(x.as_ref())?;
+        check_finite(&x)?;
         // Field by field: the features that are replaced are not copied.
         let Dataset { x: _, blocks, classes, order, groups } = self;
         Ok(Dataset {
@@ -205,8 +206,8 @@ fn occurring(classes: &[String], targets: Vec<usize>) -> (Vec<String>, Vec<usize
 }
 
 /// Refuses NaN and infinity, naming sample and feature.
-pub fn check_finite(x: MatRef<'_, f64>) -> Result<()> {
-    check_finite_from(0, x)
+pub fn check_finite(x: impl View) -> Result<()> {
+    check_finite_from(0, x.view())
 }
 
 /// [`check_finite`] for samples that are counted from `first`.
@@ -245,7 +246,7 @@ mod tests {
     #[test]
     fn groups_by_class_in_numeric_order_and_keeps_sample_order() {
         let x = Mat::from_fn(1, 5, |_, j| j as f64);
-        let data = Dataset::new(x.as_ref(), &names(&["10", "2", "10", "2", "1"])).unwrap();
+        let data = Dataset::new(&x, &names(&["10", "2", "10", "2", "1"])).unwrap();
         assert_eq!(data.classes(), ["1", "2", "10"]);
         assert_eq!(data.order(), [4, 1, 3, 0, 2]);
         assert_eq!((0..5).map(|j| data.x()[(0, j)]).collect::<Vec<_>>(), [4., 1., 3., 0., 2.]);
@@ -261,16 +262,16 @@ mod tests {
         // Of numbers alone the order is another.
         for places in [vec![6, 5, 4, 3], vec![0, 2, 4, 5], vec![5, 2, 0], (0..7).collect()] {
             let kept: Vec<String> = places.iter().map(|&i| texts[i].clone()).collect();
-            let expected = Dataset::new(select_columns(&x, &places).as_ref(), &kept).unwrap();
-            let found = Dataset::from_places(x.as_ref(), &all.classes, &all.targets, &places).unwrap();
+            let expected = Dataset::new(select_columns(&x, &places), &kept).unwrap();
+            let found = Dataset::from_places(&x, &all.classes, &all.targets, &places).unwrap();
             assert_eq!(found.classes(), expected.classes());
             assert_eq!((found.x(), found.order(), found.blocks()), (expected.x(), expected.order(), expected.blocks()));
         }
-        let whole = Dataset::from_targets(x.as_ref(), &all.classes, &all.targets).unwrap();
+        let whole = Dataset::from_targets(&x, &all.classes, &all.targets).unwrap();
         let one_class = whole.blocks().range(3).collect::<Vec<_>>();
         assert!(whole.subset(&one_class).unwrap_err().to_string().contains("only one class (`b`)"));
         assert!(whole.subset(&[]).unwrap_err().to_string().contains("no data: 0 samples"));
-        assert!(Dataset::from_targets(x.as_ref(), &all.classes[..3], &all.targets).is_err());
+        assert!(Dataset::from_targets(&x, &all.classes[..3], &all.targets).is_err());
         let moved = whole.with_features(Mat::zeros(1, 7)).unwrap();
         assert_eq!((moved.n_features(), moved.order(), moved.classes()), (1, whole.order(), whole.classes()));
     }
@@ -280,10 +281,10 @@ mod tests {
         let x = Mat::from_fn(2, 2, |i, j| if (i, j) == (1, 0) { f64::NAN } else { 1.0 });
         let two = names(&["a", "b"]);
         let message = |r: Result<Dataset>| r.unwrap_err().to_string();
-        assert!(message(Dataset::new(x.as_ref(), &two)).starts_with("sample 0, feature 1"));
+        assert!(message(Dataset::new(&x, &two)).starts_with("sample 0, feature 1"));
         let ok = Mat::<f64>::zeros(2, 2);
-        assert!(message(Dataset::new(ok.as_ref(), &names(&["a"]))).contains("one per sample (2), found 1"));
-        assert!(message(Dataset::new(ok.as_ref(), &names(&["a", "a"]))).contains("only one class (`a`)"));
-        assert!(message(Dataset::new(Mat::zeros(0, 2).as_ref(), &two)).starts_with("no data"));
+        assert!(message(Dataset::new(&ok, &names(&["a"]))).contains("one per sample (2), found 1"));
+        assert!(message(Dataset::new(&ok, &names(&["a", "a"]))).contains("only one class (`a`)"));
+        assert!(message(Dataset::new(Mat::zeros(0, 2), &two)).starts_with("no data"));
     }
 }

@@ -111,7 +111,8 @@ impl Error {
 
 /// Levenshtein distance, ignoring case.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let a = a.to_lowercase();
+    let b = b.to_lowercase();
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

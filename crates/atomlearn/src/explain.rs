@@ -38,7 +38,7 @@ pub fn class_residuals(model: &dyn Classifier, prepared: MatRef<'_, f64>) -> Opt
     let mut residuals = Mat::zeros(blocks.len(), prepared.ncols());
     for (c, range) in blocks.ranges().enumerate() {
         let own: Vec<usize> = range.clone().collect();
-        let rebuilt = mul(select_columns(atoms.columns, &own).as_ref(), codes.subrows(range.start, range.len()));
+        let rebuilt = mul(select_columns(atoms.columns, &own), codes.subrows(range.start, range.len()));
         let rest = prepared - rebuilt;
         (0..rest.ncols()).for_each(|j| residuals[(c, j)] = rest.col(j).norm_l2());
     }

@@ -1,7 +1,7 @@
 //! The graph of nearest atoms and its Laplacian.
 
-use crate::linalg::{column, gram, mul, wide};
-use faer::{Mat, MatRef};
+use crate::linalg::{View, column, gram, mul, wide};
+use faer::Mat;
 use rayon::prelude::*;
 
 /// How distance becomes weight.
@@ -27,12 +27,14 @@ pub struct AtomGraph {
 
 impl AtomGraph {
     /// The graph of the columns of `d`; `k` is cut to the number of other atoms.
-    pub fn new(d: MatRef<'_, f64>, k: usize, affinity: Affinity) -> Self {
+    pub fn new(d: impl View, k: usize, affinity: Affinity) -> Self {
+        let d = d.view();
         Self::from_gram(gram(d).as_ref(), k, affinity)
     }
 
     /// The same from `d^T d`.
-    pub fn from_gram(gram: MatRef<'_, f64>, k: usize, affinity: Affinity) -> Self {
+    pub fn from_gram(gram: impl View, k: usize, affinity: Affinity) -> Self {
+        let gram = gram.view();
         let n_atoms = gram.nrows();
         let k = k.min(n_atoms.saturating_sub(1));
         let norms: Vec<f64> = (0..n_atoms).map(|i| gram[(i, i)]).collect();
@@ -121,14 +123,16 @@ impl AtomGraph {
     }
 
     /// `L a`.
-    pub fn times(&self, a: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn times(&self, a: impl View) -> Mat<f64> {
+        let a = a.view();
         let mut product = Mat::zeros(a.nrows(), a.ncols());
         self.add_product(a, &mut product);
         product
     }
 
     /// `target += L a`.
-    pub fn add_product(&self, a: MatRef<'_, f64>, target: &mut Mat<f64>) {
+    pub fn add_product(&self, a: impl View, target: &mut Mat<f64>) {
+        let a = a.view();
         for c in 0..a.ncols() {
             let from = column(a, c);
             let to = target.col_as_slice_mut(c);
@@ -142,7 +146,9 @@ impl AtomGraph {
 
     /// `tr(Z^T L Z)` for codes with `Z Z^T = q c q^T`: the sum of `w (q_i - q_j)^T c (q_i - q_j)` over the edges, where `q_i`
     /// is row `i` of `q`.
-    pub fn energy(&self, q: MatRef<'_, f64>, c: MatRef<'_, f64>) -> f64 {
+    pub fn energy(&self, q: impl View, c: impl View) -> f64 {
+        let q = q.view();
+        let c = c.view();
         let rows = q.transpose().to_owned();
         let weighted = mul(c, &rows);
         let along = |&(i, j, weight): &(usize, usize, f64)| {
@@ -210,7 +216,7 @@ mod tests {
     #[test]
     fn hand_checked_graph() {
         let d = mat![[1.0, 0.8, 0.0, -0.6], [0.0, 0.6, 1.0, 0.8]];
-        let graph = AtomGraph::new(d.as_ref(), 1, Affinity::Squared);
+        let graph = AtomGraph::new(&d, 1, Affinity::Squared);
         assert!((graph.bandwidth - 0.8470774702266611).abs() < 1e-12);
         let w = 0.7567441873;
         let expected = mat![[w, -w, 0.0, 0.0], [-w, w, 0.0, 0.0], [0.0, 0.0, w, -w], [0.0, 0.0, -w, w]];
@@ -220,7 +226,7 @@ mod tests {
 
     #[test]
     fn energy_is_the_trace_form() {
-        let graph = AtomGraph::new(atoms().as_ref(), 3, Affinity::Squared);
+        let graph = AtomGraph::new(atoms(), 3, Affinity::Squared);
         let (q, y) = (Mat::from_fn(20, 4, |i, k| ((i * 7 + k * 5) % 11) as f64 / 11.0 - 0.4), atoms());
         let y = y.subrows(0, 4);
         let z = mul(&q, y);
@@ -233,7 +239,7 @@ mod tests {
     #[test]
     fn laplacian_is_symmetric_positive_with_constants_in_its_kernel() {
         for (k, affinity) in [(1, Affinity::Squared), (3, Affinity::Unsquared), (99, Affinity::Squared)] {
-            let graph = AtomGraph::new(atoms().as_ref(), k, affinity);
+            let graph = AtomGraph::new(atoms(), k, affinity);
             let l = graph.laplacian();
             assert_eq!(l, l.transpose().to_owned());
             assert!(mul(&l, Mat::from_fn(20, 1, |_, _| 1.0)).norm_max() < 1e-13);
@@ -247,12 +253,12 @@ mod tests {
     #[test]
     fn rotations_change_nothing_and_permutations_permute() {
         let d = atoms();
-        let l = AtomGraph::new(d.as_ref(), 2, Affinity::Squared).laplacian();
+        let l = AtomGraph::new(&d, 2, Affinity::Squared).laplacian();
         let (q, _) = qr(Mat::from_fn(5, 5, |i, j| ((i * 3 + j * j * 5 + 1) % 7) as f64 + f64::from(u8::from(i == j))));
-        let rotated = AtomGraph::new(mul(&q, &d).as_ref(), 2, Affinity::Squared).laplacian();
+        let rotated = AtomGraph::new(mul(&q, &d), 2, Affinity::Squared).laplacian();
         assert!((&l - rotated).norm_max() < 1e-12);
         let order: Vec<usize> = (0..20).map(|i| (i * 7 + 3) % 20).collect();
-        let permuted = AtomGraph::new(select_columns(&d, &order).as_ref(), 2, Affinity::Squared).laplacian();
+        let permuted = AtomGraph::new(select_columns(&d, &order), 2, Affinity::Squared).laplacian();
         for i in 0..20 {
             for j in 0..20 {
                 assert!((permuted[(i, j)] - l[(order[i], order[j])]).abs() < 1e-12);
@@ -262,8 +268,8 @@ mod tests {
 
     #[test]
     fn equal_and_single_atoms_are_fine() {
-        let same = AtomGraph::new(Mat::from_fn(3, 4, |i, _| i as f64).as_ref(), 1, Affinity::Squared);
+        let same = AtomGraph::new(Mat::from_fn(3, 4, |i, _| i as f64), 1, Affinity::Squared);
         assert!(same.edges.iter().all(|&(_, _, w)| w.is_finite()));
-        assert!(AtomGraph::new(Mat::from_fn(3, 1, |i, _| i as f64).as_ref(), 5, Affinity::Squared).edges.is_empty());
+        assert!(AtomGraph::new(Mat::from_fn(3, 1, |i, _| i as f64), 5, Affinity::Squared).edges.is_empty());
     }
 }

@@ -98,7 +98,8 @@ impl Info {
     pub fn image_shape(&self) -> Option<ImageShape> {
         let shape = self.0.get("image_shape")?;
         let side = |name: &str| shape.get(name)?.as_u64().and_then(|side| usize::try_from(side).ok());
-        let (rows, cols) = (side("rows").filter(|&n| n > 0)?, side("cols").filter(|&n| n > 0)?);
+        let rows = side("rows").filter(|&n| n > 0)?;
+        let cols = side("cols").filter(|&n| n > 0)?;
         rows.checked_mul(cols)?;
         Some(ImageShape { rows, cols, column_major: shape.get("order").is_some_and(|order| order == "columns") })
     }

@@ -113,7 +113,7 @@ mod tests {
     use crate::observe::Trace;
 
     fn dataset(x: Mat<f64>, labels: &[&str]) -> Dataset {
-        Dataset::new(x.as_ref(), &labels.iter().map(|s| s.to_string()).collect::<Vec<_>>()).unwrap()
+        Dataset::new(&x, &labels.iter().map(|s| s.to_string()).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]

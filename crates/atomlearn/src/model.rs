@@ -150,7 +150,7 @@ impl Model {
 
     /// The class of every raw sample, as an index into [`Model::classes`].
     pub fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
-        let blocks = self.in_blocks(x, &|block| best_class(self.classifier.score_block(block).as_ref()))?;
+        let blocks = self.in_blocks(x, &|block| best_class(self.classifier.score_block(block)))?;
         Ok(blocks.concat())
     }
 
@@ -298,7 +298,8 @@ fn schema_from(stored: &Value, n_features: usize) -> Result<TableSchema> {
 fn take_features(content: &mut archive::Content) -> Option<archive::Content> {
     let Some(Value::Object(header)) = content.header.remove(FEATURES) else { return None };
     let own = |name: &str| name.strip_prefix(FEATURES)?.strip_prefix('.').map(str::to_string);
-    let (mut matrices, mut blobs) = (Parts::default(), BTreeMap::new());
+    let mut matrices = Parts::default();
+    let mut blobs = BTreeMap::new();
     for (name, part) in std::mem::take(&mut content.matrices) {
         match own(&name) {
             Some(name) => matrices.put(name, part),
@@ -318,7 +319,7 @@ mod tests {
     fn trained(prep: &str) -> Model {
         let x = Mat::from_fn(4, 30, |i, j| ((i * 5 + j * 3) % 7) as f64 + if i == j % 3 { 4.0 } else { 0.0 });
         let labels: Vec<String> = (0..30).map(|j| (j % 3).to_string()).collect();
-        let train = Dataset::new(x.as_ref(), &labels).unwrap();
+        let train = Dataset::new(&x, &labels).unwrap();
         let method = registry::method("linear-svm").unwrap();
         Model::train(method, &Values::new(), &prep.parse().unwrap(), &train, &mut ()).unwrap()
     }
@@ -335,7 +336,7 @@ mod tests {
             let scores = model.scores(x.as_ref()).unwrap();
             let prepared = model.prepare(x.as_ref()).unwrap();
             assert!((&scores - model.classifier().scores(prepared.as_ref()).unwrap()).norm_max() < 1e-12, "{prep}");
-            assert_eq!(model.predict(x.as_ref()).unwrap(), best_class(scores.as_ref()), "{prep}");
+            assert_eq!(model.predict(x.as_ref()).unwrap(), best_class(&scores), "{prep}");
             assert_eq!(model.scores(samples(0).as_ref()).unwrap().shape(), (3, 0));
             // Rows of samples instead of columns.
             let rows = x.transpose().to_owned();

@@ -4,9 +4,9 @@
 //! the same model from the few rows of `X_r`: analysis dictionaries are `Omega = Omega_r Q^T`, synthesis dictionaries
 //! `D = Q D_r`, and norms of rows and columns are preserved. Nothing is approximated.
 
-use crate::linalg::{column_norms, mul, qr};
+use crate::linalg::{View, column_norms, mul, qr};
 use crate::{Dataset, Result};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 /// A row of `R` below this fraction of the largest is rounding.
 const NEGLIGIBLE: f64 = 1e-13;
@@ -37,17 +37,17 @@ pub fn reduce(train: &Dataset) -> Result<Option<Reduced>> {
 
 impl Reduced {
     /// `Omega = Omega_r Q^T`: rows of the reduced space back among all features.
-    pub fn lift_rows(&self, rows: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn lift_rows(&self, rows: impl View) -> Mat<f64> {
         mul(rows, self.basis.transpose())
     }
 
     /// `D = Q D_r`: columns of the reduced space back among all features.
-    pub fn lift_columns(&self, columns: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn lift_columns(&self, columns: impl View) -> Mat<f64> {
         mul(&self.basis, columns)
     }
 
     /// `Omega_r = Omega Q`: the part of some rows that the samples can see.
-    pub fn project_rows(&self, rows: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn project_rows(&self, rows: impl View) -> Mat<f64> {
         mul(rows, &self.basis)
     }
 }
@@ -65,8 +65,8 @@ mod tests {
         assert!((reduced.lift_columns(reduced.train.x()) - train.x()).norm_max() < 1e-13);
         assert_eq!(reduced.train.blocks(), train.blocks());
         let rows = Mat::from_fn(3, rank, |i, j| (i + 2 * j) as f64 / 7.0);
-        let lifted = reduced.lift_rows(rows.as_ref());
-        assert!((reduced.project_rows(lifted.as_ref()) - &rows).norm_max() < 1e-12);
+        let lifted = reduced.lift_rows(&rows);
+        assert!((reduced.project_rows(&lifted) - &rows).norm_max() < 1e-12);
     }
 
     #[test]

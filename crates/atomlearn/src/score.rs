@@ -2,7 +2,7 @@
 
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
-use crate::linalg::{column, column_energies, column_major, dot, gram, mul, mul_into, wide};
+use crate::linalg::{View, column, column_energies, column_major, dot, gram, mul, mul_into, wide};
 use crate::{Blocks, Result};
 use faer::{Mat, MatMut, MatRef, Scale};
 use rayon::prelude::*;
@@ -27,13 +27,15 @@ pub struct Residuals {
 
 impl ClassResiduals {
     /// For a dictionary whose columns are grouped by class.
-    pub fn new(dictionary: MatRef<'_, f64>, blocks: &Blocks) -> Self {
+    pub fn new(dictionary: impl View, blocks: &Blocks) -> Self {
+        let dictionary = dictionary.view();
         let grams = blocks.ranges().map(|r| gram(dictionary.subcols(r.start, r.len()))).collect();
         ClassResiduals { blocks: blocks.clone(), grams }
     }
 
     /// The same for atoms that are known by their inner products alone, `K = D^T D`, such as values of a kernel.
-    pub fn from_gram(gram: MatRef<'_, f64>, blocks: &Blocks) -> Self {
+    pub fn from_gram(gram: impl View, blocks: &Blocks) -> Self {
+        let gram = gram.view();
         let block = |r: std::ops::Range<usize>| gram.submatrix(r.start, r.start, r.len(), r.len()).to_owned();
         ClassResiduals { blocks: blocks.clone(), grams: blocks.ranges().map(block).collect() }
     }
@@ -49,13 +51,18 @@ impl ClassResiduals {
     }
 
     /// Residuals from the samples, their codes and the correlations `D^T x`.
-    pub fn of(&self, x: MatRef<'_, f64>, codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
+    pub fn of(&self, x: impl View, codes: impl View, correlations: impl View) -> Residuals {
+        let x = x.view();
+        let codes = codes.view();
+        let correlations = correlations.view();
         let energy: Vec<f64> = column_energies(x);
         self.of_products(&energy, codes, correlations)
     }
 
     /// Residuals from `|x|^2`, codes and correlations.
-    pub fn of_products(&self, energy: &[f64], codes: MatRef<'_, f64>, correlations: MatRef<'_, f64>) -> Residuals {
+    pub fn of_products(&self, energy: &[f64], codes: impl View, correlations: impl View) -> Residuals {
+        let codes = codes.view();
+        let correlations = correlations.view();
         let mut code_copy = None;
         let mut correlation_copy = None;
         let codes = column_major(codes, &mut code_copy);
@@ -96,12 +103,15 @@ pub struct RidgeResiduals {
 
 impl RidgeResiduals {
     /// For a dictionary whose columns are grouped by class, with codes `(D^T D + kappa I)^-1 D^T x`.
-    pub fn new(dictionary: MatRef<'_, f64>, blocks: &Blocks, kappa: f64, stage: &str) -> Result<Self> {
+    pub fn new(dictionary: impl View, blocks: &Blocks, kappa: f64, stage: &str) -> Result<Self> {
+        let dictionary = dictionary.view();
         Ok(Self::with_map(dictionary, blocks, ridge_map(dictionary, kappa, stage)?.as_ref()))
     }
 
     /// The same with codes `P x` for any `P`, atoms x features.
-    pub fn with_map(dictionary: MatRef<'_, f64>, blocks: &Blocks, map: MatRef<'_, f64>) -> Self {
+    pub fn with_map(dictionary: impl View, blocks: &Blocks, map: impl View) -> Self {
+        let dictionary = dictionary.view();
+        let map = map.view();
         let (m, n_atoms) = dictionary.shape();
         let mut stacked = Mat::zeros(2 * n_atoms, m);
         for range in blocks.ranges() {
@@ -125,7 +135,8 @@ impl RidgeResiduals {
     }
 
     /// Class residuals of the samples.
-    pub fn of(&self, x: MatRef<'_, f64>) -> Residuals {
+    pub fn of(&self, x: impl View) -> Residuals {
+        let x = x.view();
         let mut squared = Mat::zeros(self.blocks.len(), x.ncols());
         let mut code_energy = Mat::zeros(self.blocks.len(), x.ncols());
         let tiles = squared.par_col_chunks_mut(TILE).zip(code_energy.par_col_chunks_mut(TILE)).enumerate();
@@ -236,7 +247,8 @@ impl Residuals {
 
 /// Sparsity concentration of every code, `(C max_c |z_c|_1 / |z|_1 - 1) / (C - 1)`: 1 if a single class is used, 0 if all
 /// are used alike or the code is zero. A low value says that a sample belongs to no class.
-pub fn sci(codes: MatRef<'_, f64>, blocks: &Blocks) -> Vec<f64> {
+pub fn sci(codes: impl View, blocks: &Blocks) -> Vec<f64> {
+    let codes = codes.view();
     let n_classes = blocks.len() as f64;
     let concentration = |i: usize| {
         let of_class = |r: std::ops::Range<usize>| r.map(|k| codes[(k, i)].abs()).sum::<f64>();
@@ -257,8 +269,7 @@ mod tests {
         let x = Mat::from_fn(6, 4, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
         let z = Mat::from_fn(7, 4, |i, j| if i < 3 && j == 3 { 0.0 } else { ((i + 2 * j) % 7) as f64 / 7.0 - 0.4 });
         let blocks = Blocks::from_sizes([3, 4]);
-        let found =
-            ClassResiduals::new(d.as_ref(), &blocks).of(x.as_ref(), z.as_ref(), mul(d.transpose(), &x).as_ref());
+        let found = ClassResiduals::new(&d, &blocks).of(x.as_ref(), z.as_ref(), mul(d.transpose(), &x).as_ref());
         for (c, range) in blocks.ranges().enumerate() {
             let part = mul(d.subcols(range.start, range.len()), z.subrows(range.start, range.len()));
             for i in 0..4 {
@@ -268,7 +279,7 @@ mod tests {
         }
         let rows = |a: &Mat<f64>| a.transpose().to_owned();
         let (zt, bt) = (rows(&z), rows(&mul(d.transpose(), &x)));
-        let again = ClassResiduals::new(d.as_ref(), &blocks).of(x.as_ref(), zt.transpose(), bt.transpose());
+        let again = ClassResiduals::new(&d, &blocks).of(x.as_ref(), zt.transpose(), bt.transpose());
         assert_eq!(again.squared, found.squared);
         assert_eq!(found.regularized()[(0, 3)], f64::INFINITY);
     }
@@ -280,7 +291,7 @@ mod tests {
         let n = TILE + 3;
         let x = Mat::from_fn(6, n, |i, j| ((i * 7 + j) % 5) as f64 / 5.0);
         let blocks = Blocks::from_sizes([3, 0, 4]);
-        let residuals = RidgeResiduals::new(d.as_ref(), &blocks, 0.1, "t").unwrap();
+        let residuals = RidgeResiduals::new(&d, &blocks, 0.1, "t").unwrap();
         let (z, found) = (mul(residuals.map(), &x), residuals.of(x.as_ref()));
         assert!((mul(ridge_map(d.as_ref(), 0.1, "t").unwrap(), &x) - &z).norm_max() < 1e-14);
         for (c, range) in blocks.ranges().enumerate() {
@@ -294,7 +305,7 @@ mod tests {
     #[test]
     fn concentration_is_one_for_one_class_and_zero_for_all_alike() {
         let z = faer::mat![[1.0, 0.5, 0.0, 2.0], [-1.0, 0.5, 0.0, 0.0], [0.0, -1.0, 0.0, 1.0]];
-        let found = sci(z.as_ref(), &Blocks::from_sizes([2, 1]));
+        let found = sci(&z, &Blocks::from_sizes([2, 1]));
         assert_eq!(found[..3], [1.0, 0.0, 0.0]);
         assert!((found[3] - 1.0 / 3.0).abs() < 1e-15);
     }

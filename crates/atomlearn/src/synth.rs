@@ -25,7 +25,7 @@ pub fn blobs(n_classes: usize, per_class: usize, dim: usize, seed: u64) -> Datas
         }
     }
     normalize_columns(x.as_mut());
-    match Dataset::new(x.as_ref(), &labels) {
+    match Dataset::new(&x, &labels) {
         Ok(data) => data,
         Err(e) => unreachable!("synthetic data are valid: {e}"),
     }

@@ -198,7 +198,7 @@ mod tests {
     impl Problem {
         fn new(k: usize, n_classes: usize, n: usize, strength: f64) -> Self {
             let noise = |i: usize, j: usize| ((i * 37 + j * 101 + i * j * 7) % 97) as f64 / 97.0 - 0.5;
-            let mut a = gram(Mat::from_fn(k + 2, k, noise).as_ref());
+            let mut a = gram(Mat::from_fn(k + 2, k, noise));
             (0..k).for_each(|i| a[(i, i)] += 0.1);
             Problem {
                 a,
@@ -211,17 +211,17 @@ mod tests {
         }
 
         fn codes(&self, previous: MatRef<'_, f64>, active: MarginSet) -> (Mat<f64>, Mat<f64>) {
-            let g = Spd::new(self.a.clone(), "t").unwrap().solve(self.u.as_ref());
-            let coupling = mul(self.u.transpose(), g.as_ref());
+            let g = Spd::new(self.a.clone(), "t").unwrap().solve(&self.u);
+            let coupling = mul(self.u.transpose(), &g);
             let margins = Margins {
                 coupling: coupling.as_ref(),
                 bias: &self.bias,
                 strength: self.strength,
                 targets: &self.targets,
             };
-            let base = mul(self.u.transpose(), self.z0.as_ref());
+            let base = mul(self.u.transpose(), &self.z0);
             let w = margins.weights(base.as_ref(), previous, active);
-            let z = &self.z0 + faer::Scale(self.strength) * mul(g.as_ref(), w.as_ref());
+            let z = &self.z0 + faer::Scale(self.strength) * mul(&g, &w);
             (z, w)
         }
 
@@ -239,10 +239,10 @@ mod tests {
             for i in 0..12 {
                 let phi: Vec<usize> = (0..5).filter(|&c| p.sign(i, c) * (previous[(c, i)] + p.bias[c]) < 1.0).collect();
                 let up = Mat::from_fn(8, phi.len(), |r, q| p.u[(r, phi[q])]);
-                let matrix = &p.a + faer::Scale(strength) * outer_gram(up.as_ref());
+                let matrix = &p.a + faer::Scale(strength) * outer_gram(&up);
                 let e = Mat::from_fn(phi.len(), 1, |q, _| p.sign(i, phi[q]) - p.bias[phi[q]]);
-                let rhs = mul(p.a.as_ref(), p.z0.subcols(i, 1)) + faer::Scale(strength) * mul(up.as_ref(), e.as_ref());
-                let naive = Spd::new(matrix, "t").unwrap().solve(rhs.as_ref());
+                let rhs = mul(&p.a, p.z0.subcols(i, 1)) + faer::Scale(strength) * mul(&up, &e);
+                let naive = Spd::new(matrix, "t").unwrap().solve(&rhs);
                 assert!((z.subcols(i, 1) - &naive).norm_max() < 1e-9 * naive.norm_max());
                 for c in 0..5 {
                     let score: f64 = (0..8).map(|r| p.u[(r, c)] * z[(r, i)]).sum();
@@ -256,11 +256,11 @@ mod tests {
     #[test]
     fn converged_active_set_fits_itself_and_zeroes_the_gradient() {
         let p = Problem::new(8, 5, 40, 2.0);
-        let base = mul(p.u.transpose(), p.z0.as_ref());
+        let base = mul(p.u.transpose(), &p.z0);
         let (z, w) = p.codes(base.as_ref(), MarginSet::Converged);
-        let scores = mul(p.u.transpose(), z.as_ref());
+        let scores = mul(p.u.transpose(), &z);
         for i in 0..40 {
-            let mut gradient = mul(p.a.as_ref(), (z.subcols(i, 1) - p.z0.subcols(i, 1)).as_ref());
+            let mut gradient = mul(&p.a, z.subcols(i, 1) - p.z0.subcols(i, 1));
             for c in 0..5 {
                 let slack = 1.0 - p.sign(i, c) * (scores[(c, i)] + p.bias[c]);
                 assert_eq!(slack > 0.0, w[(c, i)] != 0.0, "phi must be the violated set");
@@ -275,13 +275,13 @@ mod tests {
     #[test]
     fn hand_checked_code_update() {
         let d = mat![[1.0, 0.8, 0.0, -0.6], [0.0, 0.6, 1.0, 0.8]];
-        let laplacian = crate::graph::AtomGraph::new(d.as_ref(), 1, Default::default()).laplacian();
-        let a = gram(d.as_ref()) + faer::Scale(0.1) * laplacian;
+        let laplacian = crate::graph::AtomGraph::new(&d, 1, Default::default()).laplacian();
+        let a = gram(&d) + faer::Scale(0.1) * laplacian;
         let x = mat![[0.6, -0.8], [0.8, 0.6]];
-        let z0 = Spd::new(a.clone(), "t").unwrap().solve(mul(d.transpose(), x.as_ref()).as_ref());
+        let z0 = Spd::new(a.clone(), "t").unwrap().solve(mul(d.transpose(), &x));
         let u = mat![[1.0, -0.5], [0.5, 0.2], [-0.3, 1.0], [0.0, 0.4]];
         let p = Problem { a, u, bias: vec![0.1, -0.2], strength: 0.5, targets: vec![0, 1], z0 };
-        let base = mul(p.u.transpose(), p.z0.as_ref());
+        let base = mul(p.u.transpose(), &p.z0);
         assert!((&base - mat![[0.56, -0.58], [0.29, 0.6966666667]]).norm_max() < 1e-9);
         let (z, w) = p.codes(base.as_ref(), MarginSet::OnePass);
         let expected_w = mat![[-0.1302893327, -0.1225122674], [-0.5706617027, 0.1631453515]];

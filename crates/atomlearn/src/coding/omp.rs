@@ -20,7 +20,7 @@
 //! `P` is kept in slices of a few rows: `p` stays in registers while a slice is read through, once and in order.
 
 use super::sparse::SparseCodes;
-use crate::linalg::{column, column_major, largest, vectorised};
+use crate::linalg::{column, column_major, largest, wide};
 use faer::MatRef;
 use rayon::prelude::*;
 
@@ -57,7 +57,8 @@ pub struct ErrorLimit<'a> {
 /// smaller, or whose next atom depends on those it has, ends with the atoms it has.
 pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimits<'_>) -> SparseCodes {
     let (n_atoms, n) = correlations.shape();
-    let (mut gram_store, mut correlation_store) = (None, None);
+    let mut gram_store = None;
+    let mut correlation_store = None;
     let gram = column_major(gram, &mut gram_store);
     let correlations = column_major(correlations, &mut correlation_store);
     let blocks: Vec<SparseCodes> = (0..n.div_ceil(BLOCK))
@@ -66,10 +67,7 @@ pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimi
             let mut codes = SparseCodes::new(n_atoms);
             for i in block * BLOCK..n.min((block + 1) * BLOCK) {
                 let stop = limits.error.map(|limit| (limit.energies[i], limit.epsilon * limit.epsilon));
-                vectorised(
-                    #[inline(always)]
-                    || pursuit.run(gram, column(correlations, i), limits.sparsity, stop),
-                );
+                wide!(pursuit.run(gram, column(correlations, i), limits.sparsity, stop));
                 codes.push(&pursuit.support, &pursuit.beta);
             }
             codes
@@ -186,11 +184,12 @@ fn slices(x: &[f64]) -> impl Iterator<Item = [f64; ROWS]> {
 mod tests {
     use super::*;
     use crate::coding::sparse::golden;
+    use crate::linalg::column_energies;
     use crate::linalg::{Spd, gram, mul, normalize_columns, select_columns};
     use faer::{Mat, mat};
 
     fn code(d: MatRef<'_, f64>, x: MatRef<'_, f64>, sparsity: usize, epsilon: Option<f64>) -> SparseCodes {
-        let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
+        let energies: Vec<f64> = column_energies(x);
         let error = epsilon.map(|epsilon| ErrorLimit { epsilon, energies: &energies });
         omp(gram(d).as_ref(), mul(d.transpose(), x).as_ref(), OmpLimits { sparsity, error })
     }
@@ -230,23 +229,23 @@ mod tests {
         let mut before = vec![f64::INFINITY; 50];
         for sparsity in [0, 1, 2, 5, 9, 12, 40] {
             let codes = code(d.as_ref(), x.as_ref(), sparsity, None);
-            let residual = &x - mul(d.as_ref(), codes.to_dense().as_ref());
+            let residual = &x - mul(&d, codes.to_dense());
             for (i, before) in before.iter_mut().enumerate() {
                 let (atoms, values) = codes.sample(i);
                 assert!(atoms.len() <= sparsity.min(12));
-                let chosen = select_columns(d.as_ref(), atoms);
+                let chosen = select_columns(&d, atoms);
                 assert!(mul(chosen.transpose(), residual.subcols(i, 1)).norm_max() < 1e-10, "orthogonal residual");
                 assert!(residual.col(i).norm_l2() <= *before + 1e-12);
                 *before = residual.col(i).norm_l2();
                 if !atoms.is_empty() && sparsity <= 9 {
-                    let least_squares = Spd::new(gram(chosen.as_ref()), "t").unwrap();
-                    let least_squares = least_squares.solve(mul(chosen.transpose(), x.subcols(i, 1)).as_ref());
+                    let least_squares = Spd::new(gram(&chosen), "t").unwrap();
+                    let least_squares = least_squares.solve(mul(chosen.transpose(), x.subcols(i, 1)));
                     assert!((0..atoms.len()).all(|t| (values[t] - least_squares[(t, 0)]).abs() < 1e-9));
                 }
             }
         }
         let codes = code(d.as_ref(), x.as_ref(), 12, Some(0.4));
-        let residual = &x - mul(d.as_ref(), codes.to_dense().as_ref());
+        let residual = &x - mul(&d, codes.to_dense());
         assert!((0..50).all(|i| residual.col(i).norm_l2() <= 0.4 + 1e-12));
     }
 
@@ -266,7 +265,7 @@ mod tests {
         assert_eq!(codes.sample(1).0.len(), 0);
         assert_eq!(code(twins.as_ref(), x.as_ref(), 3, Some(10.0)).n_entries(), 0, "zero is near enough");
         let transposed = code(twins.as_ref(), x.as_ref(), 3, None);
-        let (g, b) = (gram(twins.as_ref()), mul(x.transpose(), twins.as_ref()));
+        let (g, b) = (gram(&twins), mul(x.transpose(), &twins));
         assert_eq!(omp(g.transpose(), b.transpose(), OmpLimits { sparsity: 3, error: None }), transposed);
     }
 

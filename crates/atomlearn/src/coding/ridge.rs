@@ -1,7 +1,7 @@
 //! Ridge codes: a linear map.
 
 use crate::Result;
-use crate::linalg::{Spd, gram, norm1, outer_gram, qr, solve_upper};
+use crate::linalg::{Spd, add_diagonal, gram, norm1, outer_gram, qr, solve_upper};
 use faer::{Mat, MatRef};
 
 /// Worse conditioned systems are solved from the dictionary itself: a Gram matrix has half its digits only.
@@ -13,8 +13,8 @@ const WORST_CONDITION: f64 = 1e10;
 pub fn ridge_map(d: MatRef<'_, f64>, kappa: f64, stage: &str) -> Result<Mat<f64>> {
     let (m, k) = d.shape();
     let mut system = if k <= m { gram(d) } else { outer_gram(d) };
-    (0..system.nrows()).for_each(|i| system[(i, i)] += kappa);
-    let norm = norm1(system.as_ref());
+    add_diagonal(&mut system, kappa);
+    let norm = norm1(&system);
     let factor = Spd::new(system, stage);
     if kappa > 0.0 && factor.as_ref().map_or(f64::INFINITY, |factor| factor.condition(norm)) > WORST_CONDITION {
         return Ok(from_qr(d, kappa));
@@ -30,8 +30,8 @@ fn from_qr(d: MatRef<'_, f64>, kappa: f64) -> Mat<f64> {
     let mut stacked = Mat::zeros(long + short, short);
     stacked.subrows_mut(0, long).copy_from(upright);
     (0..short).for_each(|i| stacked[(long + i, i)] = kappa.sqrt());
-    let (q, r) = qr(stacked.as_ref());
-    let map = solve_upper(r.as_ref(), q.subrows(0, long).transpose().to_owned());
+    let (q, r) = qr(&stacked);
+    let map = solve_upper(&r, q.subrows(0, long).transpose().to_owned());
     if d.ncols() <= d.nrows() { map } else { map.transpose().to_owned() }
 }
 
@@ -45,9 +45,9 @@ mod tests {
         for (m, k) in [(9, 5), (5, 9)] {
             let d = Mat::from_fn(m, k, |i, j| ((3 * i + 5 * j * j) % 13) as f64 / 13.0);
             let x = Mat::from_fn(m, 3, |i, j| (i * j) as f64 - 1.0);
-            let z = mul(ridge_map(d.as_ref(), 0.1, "t").unwrap().as_ref(), x.as_ref());
-            let residual = &x - mul(d.as_ref(), z.as_ref());
-            let gradient = mul(d.transpose(), residual.as_ref()) - faer::Scale(0.1) * z;
+            let z = mul(ridge_map(d.as_ref(), 0.1, "t").unwrap(), &x);
+            let residual = &x - mul(&d, &z);
+            let gradient = mul(d.transpose(), &residual) - faer::Scale(0.1) * z;
             assert!(gradient.norm_max() < 1e-10);
         }
     }
@@ -59,10 +59,10 @@ mod tests {
         for (m, k) in [(9, 5), (5, 9)] {
             let d = Mat::from_fn(m, k, |i, j| 1e7 + ((3 * i + 5 * j * j) % 13) as f64 / 13.0);
             let map = ridge_map(d.as_ref(), 1e-3, "t").unwrap();
-            let left = Mat::<f64>::identity(m, m) - mul(d.as_ref(), map.as_ref());
+            let left = Mat::<f64>::identity(m, m) - mul(&d, &map);
             let apart = Mat::from_fn(m, k, |i, j| d[(i, j)] - d[(i, 0)]);
             let expected = Mat::from_fn(k, m, |j, i| 1e-3 * (map[(j, i)] - map[(0, i)]));
-            assert!((mul(apart.transpose(), left.as_ref()) - expected).norm_max() < 1e-6);
+            assert!((mul(apart.transpose(), &left) - expected).norm_max() < 1e-6);
         }
     }
 

@@ -99,7 +99,8 @@ pub(crate) fn golden(name: &str) -> Mat<f64> {
     let text = include_str!("../../tests/data/sparse_codes.csv");
     let line = text.lines().find(|line| line.split(',').next() == Some(name)).unwrap();
     let numbers: Vec<f64> = line.split(',').skip(1).map(|v| v.parse().unwrap()).collect();
-    let (rows, cols) = (numbers[0] as usize, numbers[1] as usize);
+    let rows = numbers[0] as usize;
+    let cols = numbers[1] as usize;
     Mat::from_fn(rows, cols, |i, j| numbers[2 + j * rows + i])
 }
 

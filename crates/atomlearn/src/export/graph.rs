@@ -133,7 +133,8 @@ impl Graph {
     pub fn over_largest(&mut self, x: &Value) -> (Value, Value) {
         let magnitudes = self.op("Abs", &[x]);
         let largest = self.op_with("ReduceMax", &[&magnitudes], &[("axes", 1), ("keepdims", 1)]);
-        let (zero, one) = (self.scalar(0.0), self.scalar(1.0));
+        let zero = self.scalar(0.0);
+        let one = self.scalar(1.0);
         let some = self.op("Greater", &[&largest, &zero]);
         let divisor = self.op("Where", &[&some, &largest, &one]);
         (self.op("Div", &[x, &divisor]), largest)

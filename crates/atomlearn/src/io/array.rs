@@ -224,7 +224,8 @@ fn decode(bytes: &[u8], number: Number, big_endian: bool) -> f64 {
 /// IEEE half precision: 1 sign, 5 exponent, 10 fraction bits.
 fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let exponent = i32::from(bits >> 10 & 31);
+    let fraction = f64::from(bits & 1023);
     match exponent {
         0 => sign * fraction * 2f64.powi(-24),
         31 if fraction == 0.0 => sign * f64::INFINITY,

@@ -378,7 +378,8 @@ fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> R
 /// The variable that says which samples belong together, if the user named one.
 fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<String>>> {
     let Some(index) = choose(container, options.groups.as_deref(), &[])? else { return Ok(None) };
-    let (path, variable) = (container.path(), &container.variables()[index]);
+    let path = container.path();
+    let variable = &container.variables()[index];
     limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
     let array = container.load(index)?;
     if array.len() != n {

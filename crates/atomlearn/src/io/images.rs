@@ -11,7 +11,8 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
     check_options(folder, options)?;
     let items = list_classes(folder)?.images;
     let first = Picture::open(&items[0].path)?;
-    let (rows, cols) = (first.height, first.width);
+    let rows = first.height;
+    let cols = first.width;
     let stored = items.iter().filter_map(|item| item.path.metadata().ok()).map(|found| found.len() as usize).sum();
     limits::check_expansion(folder, "the pixels", &[rows * cols, items.len()], stored)?;
     let mut x = limits::matrix(folder, "the pixels", (rows * cols, items.len()), stored, |_, _| 0.0)?;

@@ -108,7 +108,8 @@ pub(super) fn from_cell(path: &Path, sample: usize, cell: &str) -> Result<String
 
 /// The labels of a file of text, given as its cells.
 pub(super) fn from_text<'a>(path: &Path, cells: impl IntoIterator<Item = &'a str>) -> Result<Labels> {
-    let (mut text, mut numeric) = (Vec::new(), true);
+    let mut text = Vec::new();
+    let mut numeric = true;
     for (sample, cell) in cells.into_iter().enumerate() {
         text.push(from_cell(path, sample, cell)?);
         numeric &= is_number(cell.trim());

@@ -134,7 +134,8 @@ impl<'a> Mat73<'a> {
     /// Counts bytes that chunks inflate to, over all reads: a file may ask for the same ones again and again.
     fn inflate(&self, name: &str, bytes: u64) -> Result<()> {
         self.inflated.set(self.inflated.get().saturating_add(bytes));
-        let (total, part) = (self.inflated.get(), limits::allowance(self.file_bytes));
+        let total = self.inflated.get();
+        let part = limits::allowance(self.file_bytes);
         if total <= part.saturating_mul(INFLATED_PARTS) {
             return Ok(());
         }

@@ -86,7 +86,8 @@ impl Form {
                 if signed { (value as i64 >> (64 - bits)) as u64 } else { value >> (64 - bits) }
             }
             Form::Float { sign, exponent, mantissa, bias } => {
-                let (power, fraction) = (part(exponent), part(mantissa));
+                let power = part(exponent);
+                let fraction = part(mantissa);
                 let scale = |power: i32| 2f64.powi(power - bias);
                 let share = fraction as f64 * 2f64.powi(-(mantissa.1 as i32));
                 let size = match power {
@@ -107,7 +108,9 @@ fn is_boolean(names: &[&str]) -> bool {
 }
 
 fn integer(size: usize, layout: &FixedPointLayout) -> Result<Form, String> {
-    let (offset, bits, signed) = (u32::from(layout.bit_offset), u32::from(layout.bit_precision), layout.signed);
+    let offset = u32::from(layout.bit_offset);
+    let bits = u32::from(layout.bit_precision);
+    let signed = layout.signed;
     if bits == 0 || u64::from(offset) + u64::from(bits) > 8 * size as u64 {
         return Err(format!("integers of {bits} bits from bit {offset} on in {size} bytes"));
     }

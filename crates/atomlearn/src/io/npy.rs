@@ -43,7 +43,8 @@ impl<'a> Npz<'a> {
     pub(super) fn scan(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
         let mut all = zip::members(path, bytes)?;
         all.retain(|member| member.name.ends_with(".npy"));
-        let (mut members, mut variables) = (Vec::new(), Vec::new());
+        let mut members = Vec::new();
+        let mut variables = Vec::new();
         // Archives may hold a name twice; NumPy takes the last one.
         for member in last_of_each(all, |member| &member.name) {
             let name = member.name.strip_suffix(".npy").unwrap_or_default();

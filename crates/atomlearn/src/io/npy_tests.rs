@@ -69,7 +69,8 @@ proptest! {
             let bytes = npy(&format!("{{'descr': '<i2', 'fortran_order': {name}, 'shape': ({rows}, {cols})}}"), &data);
             assemble(&Npy::scan(Path::new("a.npy"), &bytes).unwrap(), &ReadOptions::default()).unwrap().x
         };
-        let (c, f) = (order(false), order(true));
+        let c = order(false);
+        let f = order(true);
         prop_assert_eq!(&c, &f);
         prop_assert_eq!(c[(cols - 1, rows - 1)], f64::from(at(rows - 1, cols - 1)));
     }

@@ -30,7 +30,8 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
 fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
     let length = bytes.len();
     let table = Table::open(path, bytes)?;
-    let (columns, rows) = (table.columns.len(), table.rows);
+    let columns = table.columns.len();
+    let rows = table.rows;
     if rows > 0 {
         limits::check_expansion(path, "the table", &[columns, rows], length)?;
     }
@@ -105,14 +106,18 @@ impl<'a> Table<'a> {
     /// One column through all row groups.
     fn column(&self, index: usize) -> Result<Cells> {
         let description = &self.columns[index];
-        let (mut numbers, mut texts, mut wide) = (Vec::new(), Vec::new(), Vec::new());
+        let mut numbers = Vec::new();
+        let mut texts = Vec::new();
+        let mut wide = Vec::new();
         let mut singles = Vec::new();
         let mut budget = limits::TextBudget::new(self.path, &description.name, self.bytes.len());
         let mut too_much = None;
         for group in 0..self.reader.num_row_groups() {
             let bad = |error| damaged(self.path, &error);
             let column = self.pages(group, index)?;
-            let (numbers, rows, unsigned) = (&mut numbers, self.rows, description.unsigned);
+            let numbers = &mut numbers;
+            let rows = self.rows;
+            let unsigned = description.unsigned;
             let flag = |&value: &bool| f64::from(u8::from(value));
             let short = |&value: &i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
             let long = |&value: &i64| Some(if unsigned { i128::from(value as u64) } else { i128::from(value) });
@@ -220,7 +225,8 @@ fn gather<T: DataType, V: Clone>(
     missing: V,
     mut convert: impl FnMut(&T::T) -> V,
 ) -> std::result::Result<(), ParquetError> {
-    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let mut levels = Vec::new();
+    let mut values = Vec::new();
     let batch = if T::get_physical_type() == Type::BYTE_ARRAY { TEXT_BATCH } else { BATCH };
     while out.len() < rows {
         levels.clear();

@@ -198,7 +198,8 @@ pub(super) fn check_pages(path: &Path, file: &[u8], start: u64, length: u64) -> 
     while !thrift.0.is_empty() {
         let header = PageHeader::read(&mut thrift).ok_or_else(bad)?;
         let size = |value: i64| u64::try_from(value).map_err(|_| bad());
-        let (unpacked, values) = (size(header.unpacked)?, size(header.dictionary_values)?);
+        let unpacked = size(header.unpacked)?;
+        let values = size(header.dictionary_values)?;
         limits::check_growth(path, "a page", unpacked, file.len())?;
         limits::check_growth(path, "a dictionary", values.saturating_mul(DICTIONARY_VALUE), file.len())?;
         if values.saturating_mul(4) > unpacked {
@@ -258,7 +259,9 @@ impl CheckedPages {
 /// What follows a block of delta coded lengths; `None` where it has more than `most` or is cut short.
 fn after_delta(bytes: &[u8], most: usize) -> Option<&[u8]> {
     let mut rest = Thrift(bytes);
-    let (block, parts, count) = (rest.unsigned()?, rest.unsigned()?, rest.unsigned()?);
+    let block = rest.unsigned()?;
+    let parts = rest.unsigned()?;
+    let count = rest.unsigned()?;
     rest.signed()?;
     if count > most as u64 || parts == 0 || block == 0 || !block.is_multiple_of(parts) {
         return None;

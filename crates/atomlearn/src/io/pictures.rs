@@ -174,7 +174,9 @@ impl Picture {
     }
 
     fn encode(&self, format: ImageFormat) -> Result<Vec<u8>> {
-        let (width, height, pixels) = (self.width as u32, self.height as u32, self.pixels.clone());
+        let width = self.width as u32;
+        let height = self.height as u32;
+        let pixels = self.pixels.clone();
         let image = match self.channels {
             1 => ImageBuffer::<Luma<u8>, _>::from_raw(width, height, pixels).map(DynamicImage::ImageLuma8),
             _ => ImageBuffer::<Rgb<u8>, _>::from_raw(width, height, pixels).map(DynamicImage::ImageRgb8),
@@ -242,7 +244,8 @@ fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
         None => DynamicImage::from_decoder(decoder).map_err(|e| bad(e.to_string()))?,
     };
     image.apply_orientation(orientation);
-    let (width, height) = (image.width() as usize, image.height() as usize);
+    let width = image.width() as usize;
+    let height = image.height() as usize;
     let (channels, pixels) = match image.color().has_color() {
         true => (3, image.into_rgb8().into_raw()),
         false => (1, image.into_luma8().into_raw()),
@@ -277,7 +280,8 @@ pub fn format_name(bytes: &[u8]) -> Option<&'static str> {
 /// bit, and so with most of the software that features are compared with. `None` for the kinds it does not know, such as CMYK.
 fn jpeg(bytes: &[u8], format: PixelFormat) -> Option<DynamicImage> {
     let found = decompress_to(bytes, format).ok()?;
-    let (width, height) = (found.width as u32, found.height as u32);
+    let width = found.width as u32;
+    let height = found.height as u32;
     match format {
         PixelFormat::Grayscale => ImageBuffer::from_raw(width, height, found.data).map(DynamicImage::ImageLuma8),
         _ => ImageBuffer::from_raw(width, height, found.data).map(DynamicImage::ImageRgb8),

@@ -83,7 +83,8 @@ fn npy_text(strings: &[String]) -> Vec<u8> {
 
 /// A ZIP archive of stored members, without times, so that the same data give the same bytes.
 fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    let mut file = Vec::new();
+    let mut directory = Vec::new();
     let words = |target: &mut Vec<u8>, values: &[u16]| values.iter().for_each(|v| target.extend(v.to_le_bytes()));
     for (name, data) in members {
         let name = format!("{name}.npy");
@@ -107,7 +108,8 @@ fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
         directory.extend(start.to_le_bytes());
         directory.extend(name.as_bytes());
     }
-    let (start, count) = (file.len() as u32, members.len() as u16);
+    let start = file.len() as u32;
+    let count = members.len() as u16;
     file.extend(&directory);
     file.extend(b"PK\x05\x06");
     words(&mut file, &[0, 0, count, count]);

@@ -28,7 +28,8 @@ pub(super) fn members<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Member<'a>
         |why: &str| Error::format(path, format!("{why}; the archive is damaged or incomplete, copy or save it again"));
     let end = find_end(bytes).ok_or_else(|| bad("no directory at the end"))?;
     // The end mark, the number of members and their place; larger archives have a second, wider end before it.
-    let (mut count, mut at) = (u64::from(u16_at(bytes, end + 10)), u64::from(u32_at(bytes, end + 16)));
+    let mut count = u64::from(u16_at(bytes, end + 10));
+    let mut at = u64::from(u32_at(bytes, end + 16));
     if count == 0xffff || at == 0xffff_ffff {
         let wide =
             end.checked_sub(20).filter(|&at| bytes[at..].starts_with(b"PK\x06\x07")).map(|at| u64_at(bytes, at + 8));
@@ -45,8 +46,12 @@ pub(super) fn members<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Member<'a>
         if rest.len() < 46 || !rest.starts_with(ENTRY) {
             return Err(bad("a wrong directory entry"));
         }
-        let (name, extra, comment) = (u16_at(rest, 28), u16_at(rest, 30), u16_at(rest, 32));
-        let (name, extra, comment) = (usize::from(name), usize::from(extra), usize::from(comment));
+        let name = u16_at(rest, 28);
+        let extra = u16_at(rest, 30);
+        let comment = u16_at(rest, 32);
+        let name = usize::from(name);
+        let extra = usize::from(extra);
+        let comment = usize::from(comment);
         let tail = rest.get(46..46 + name + extra + comment).ok_or_else(|| bad("a directory entry cut short"))?;
         let mut sizes = [u64::from(u32_at(rest, 24)), u64::from(u32_at(rest, 20)), u64::from(u32_at(rest, 42))];
         widen(&mut sizes, &tail[name..name + extra]);
@@ -119,7 +124,8 @@ fn find_end(bytes: &[u8]) -> Option<usize> {
 /// Replaces sizes that did not fit into 32 bits by those in the extra field 1, which lists just these.
 fn widen(sizes: &mut [u64; 3], mut extra: &[u8]) {
     while extra.len() >= 4 {
-        let (id, length) = (u16_at(extra, 0), usize::from(u16_at(extra, 2)));
+        let id = u16_at(extra, 0);
+        let length = usize::from(u16_at(extra, 2));
         let Some(mut body) = extra.get(4..4 + length) else { return };
         if id == 1 {
             for size in sizes.iter_mut().filter(|size| **size == 0xffff_ffff) {

@@ -13,7 +13,7 @@
 
 use super::{Gamma, Kernel, far_origin, plain_distances};
 use crate::export::{Graph, Value};
-use crate::linalg::{Spd, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
+use crate::linalg::{Spd, View, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
 use crate::pca::centred;
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef};
@@ -100,7 +100,8 @@ pub struct KernelMap {
 
 impl KernelMap {
     /// Chooses landmarks among the samples and factors their kernel matrix.
-    pub fn fit(spec: &KernelSpec, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Self> {
+    pub fn fit(spec: &KernelSpec, x: impl View, watch: &mut dyn Observer) -> Result<Self> {
+        let x = x.view();
         if spec.kernel == Kernel::Chi2 {
             refuse_negative(x)?;
         }
@@ -129,7 +130,8 @@ impl KernelMap {
     }
 
     /// `phi` of every sample.
-    pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn apply(&self, x: impl View) -> Mat<f64> {
+        let x = x.view();
         mul(self.root.transpose(), self.kernel.matrix(self.gamma[(0, 0)], self.landmarks.as_ref(), x))
     }
 
@@ -174,7 +176,8 @@ fn refuse_negative(x: MatRef<'_, f64>) -> Result<()> {
 }
 
 /// `count` samples far from one another, drawn as k-means++ draws its starting points.
-pub fn spread_out(x: MatRef<'_, f64>, count: usize, seed: u64) -> Mat<f64> {
+pub fn spread_out(x: impl View, count: usize, seed: u64) -> Mat<f64> {
+    let x = x.view();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut chosen = vec![rng.random_range(0..x.ncols())];
     let mut nearest = vec![f64::INFINITY; x.ncols()];
@@ -238,7 +241,7 @@ mod tests {
         let positive = |m: MatRef<'_, f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].abs());
         let (x, new) = (positive(x.x()), positive(new.x()));
         for text in ["rbf:auto", "rbf:0.5:10", "laplacian:auto*2", "chi2:auto", "poly:3", "poly:2:12"] {
-            let map = KernelMap::fit(&spec(text), x.as_ref(), &mut ()).unwrap();
+            let map = KernelMap::fit(&spec(text), &x, &mut ()).unwrap();
             let expected = map.kernel.matrix(map.gamma[(0, 0)], map.landmarks.as_ref(), new.as_ref());
             let found = mul(map.apply(map.landmarks.as_ref()).transpose(), map.apply(new.as_ref()));
             assert!((found - expected).norm_max() < 1e-6, "{text}");
@@ -250,14 +253,14 @@ mod tests {
     fn singular_kernels_are_cut_aloud_and_bad_data_refused() {
         let twice = Mat::from_fn(4, 12, |i, j| ((i * 5 + (j % 6) * 7 + i * (j % 6)) % 11) as f64 / 11.0);
         let mut trace = Trace::default();
-        let map = KernelMap::fit(&spec("rbf:auto"), twice.as_ref(), &mut trace).unwrap();
+        let map = KernelMap::fit(&spec("rbf:auto"), &twice, &mut trace).unwrap();
         assert_eq!((map.root.ncols(), trace.warnings.len()), (6, 1));
-        assert_eq!(KernelMap::fit(&spec("rbf:auto:11"), twice.as_ref(), &mut ()).unwrap().landmarks.ncols(), 6);
+        assert_eq!(KernelMap::fit(&spec("rbf:auto:11"), &twice, &mut ()).unwrap().landmarks.ncols(), 6);
         let negative = faer::Scale(-1.0) * &twice;
-        let error = KernelMap::fit(&spec("chi2:auto"), negative.as_ref(), &mut ()).unwrap_err().to_string();
+        let error = KernelMap::fit(&spec("chi2:auto"), &negative, &mut ()).unwrap_err().to_string();
         assert!(error.contains("histograms"), "{error}");
         let huge = faer::Scale(1e200) * &twice;
-        assert!(KernelMap::fit(&spec("poly:3"), huge.as_ref(), &mut ()).is_err());
+        assert!(KernelMap::fit(&spec("poly:3"), &huge, &mut ()).is_err());
     }
 
     #[test]

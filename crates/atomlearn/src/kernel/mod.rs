@@ -5,7 +5,7 @@ mod map;
 pub use map::{KernelMap, KernelSpec, spread_out};
 
 use crate::export::{Graph, Value};
-use crate::linalg::{column_energies, mul};
+use crate::linalg::{View, column_energies, mul};
 use crate::pca::{centred, mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef, Scale};
@@ -81,7 +81,9 @@ impl Kernel {
     }
 
     /// `k(l, x)` for every landmark (row) and sample (column).
-    pub fn matrix(self, gamma: f64, landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn matrix(self, gamma: f64, landmarks: impl View, x: impl View) -> Mat<f64> {
+        let landmarks = landmarks.view();
+        let x = x.view();
         let mut values = self.distances(landmarks, x);
         for column in values.as_mut().col_iter_mut() {
             column.iter_mut().for_each(|v| {
@@ -95,7 +97,8 @@ impl Kernel {
     }
 
     /// `gamma` as a number: `auto` is a multiple of one over the median distance of some of the samples.
-    pub fn width(self, gamma: Gamma, x: MatRef<'_, f64>) -> f64 {
+    pub fn width(self, gamma: Gamma, x: impl View) -> f64 {
+        let x = x.view();
         let multiple = match gamma {
             Gamma::Fixed(gamma) => return gamma,
             Gamma::Auto(multiple) => multiple,
@@ -125,7 +128,7 @@ impl Kernel {
                 let mut x = x.clone();
                 let mut landmarks = landmarks.to_owned();
                 if let Some(origin) = far_origin(landmarks.as_ref()) {
-                    landmarks = centred(landmarks.as_ref(), &origin);
+                    landmarks = centred(&landmarks, &origin);
                     let origin = graph.row(origin);
                     x = graph.op("Sub", &[&x, &origin]);
                 }
@@ -166,7 +169,9 @@ impl Kernel {
 }
 
 /// `|l - x|^2`, never negative.
-pub fn squared_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+pub fn squared_distances(landmarks: impl View, x: impl View) -> Mat<f64> {
+    let landmarks = landmarks.view();
+    let x = x.view();
     match far_origin(landmarks) {
         Some(origin) => plain_distances(centred(landmarks, &origin).as_ref(), centred(x, &origin).as_ref()),
         None => plain_distances(landmarks, x),
@@ -178,9 +183,9 @@ fn far_origin(landmarks: MatRef<'_, f64>) -> Option<Vec<f64>> {
     // Some of them tell: looking at all would take as long as the distances of one sample.
     let count = landmarks.ncols().min(ORIGIN_SAMPLES);
     let some = Mat::from_fn(landmarks.nrows(), count, |i, j| landmarks[(i, j * landmarks.ncols() / count)]);
-    let origin = mean(some.as_ref());
+    let origin = mean(&some);
     let size: f64 = origin.iter().map(|v| v * v).sum();
-    let spread = centred(some.as_ref(), &origin).squared_norm_l2() / count.max(1) as f64;
+    let spread = centred(&some, &origin).squared_norm_l2() / count.max(1) as f64;
     (count > 1 && size.is_finite() && size > FAR_FROM_ZERO * spread).then_some(origin)
 }
 
@@ -225,7 +230,7 @@ mod tests {
     fn distances_do_not_depend_on_where_zero_is() {
         // Whole numbers, so that an offset costs no digit.
         let x = Mat::from_fn(5, 20, |i, j| ((i * 13 + j * 7 + i * j) % 17) as f64);
-        let expected = squared_distances(x.as_ref(), x.as_ref());
+        let expected = squared_distances(&x, &x);
         for offset in [1e3, 1e6, 1e8] {
             let moved = Mat::from_fn(5, 20, |i, j| x[(i, j)] + offset);
             assert!((squared_distances(moved.as_ref(), moved.as_ref()) - &expected).norm_max() < 1e-6, "{offset:e}");

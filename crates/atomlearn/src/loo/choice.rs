@@ -7,6 +7,7 @@
 
 use super::fusion::{self, Judge};
 use crate::classifier::best_class;
+use crate::linalg::column_energies;
 use crate::{Blocks, Dataset, Observer, Result};
 use faer::Mat;
 use std::ops::ControlFlow;
@@ -35,7 +36,8 @@ pub(crate) struct Verdict {
 impl Jury {
     /// Samples of all classes; `None` if every class has a single one, which leaves nothing to compare it with.
     pub fn new(train: &Dataset) -> Option<Self> {
-        let (all, blocks) = (train.targets(), train.blocks());
+        let all = train.targets();
+        let blocks = train.blocks();
         let places = queries(blocks, MOST_QUERIES);
         let targets: Vec<usize> = places.iter().map(|&i| all[i]).collect();
         let heard: Vec<bool> = targets.iter().map(|&c| blocks.size(c) > 1).collect();
@@ -45,7 +47,7 @@ impl Jury {
 
     /// Judges leave-one-out scores, classes x samples in the order of `places`.
     pub fn verdict(&self, mut scores: Mat<f64>) -> Result<Verdict> {
-        let found = best_class(scores.as_ref());
+        let found = best_class(&scores);
         let heard = || (0..found.len()).filter(|&i| self.judge.hears(i));
         let right = heard().filter(|&i| found[i] == self.targets[i]).count();
         fusion::normalise_by_own_scale(&mut scores);
@@ -124,7 +126,7 @@ pub(crate) fn decade(square: f64) -> f64 {
 
 /// The median over samples of `|x|^2`, so that a single long one does not count.
 pub(crate) fn median_square(x: faer::MatRef<'_, f64>) -> f64 {
-    fusion::median(x.col_iter().map(|x| x.squared_norm_l2()).collect())
+    fusion::median(column_energies(x))
 }
 
 /// `unit` times ten to each of these powers, to the digits that a person would write.

@@ -1,7 +1,7 @@
 //! The coder over training samples: matrices of the size of their number.
 
 use super::{Reading, STAGE, Sums, residual_scores};
-use crate::linalg::{Spd, axpy, column, column_major, dot, gram, mul, mul_into, vectorised};
+use crate::linalg::{Spd, axpy, column, column_major, dot, gram, mul, mul_into, wide};
 use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -38,18 +38,15 @@ impl<'a> Coder<'a> {
             return Self::new(gram, blocks, kappa);
         }
         let mut inverse = hat;
-        vectorised(
-            #[inline(always)]
-            || {
-                for i in 0..inverse.ncols() {
-                    let column = inverse.col_as_slice_mut(i);
-                    column[i] -= 1.0;
-                    for v in column {
-                        *v *= -1.0 / kappa;
-                    }
+        wide!({
+            for i in 0..inverse.ncols() {
+                let column = inverse.col_as_slice_mut(i);
+                column[i] -= 1.0;
+                for v in column {
+                    *v *= -1.0 / kappa;
                 }
-            },
-        );
+            }
+        });
         Ok(Self::from_inverse(gram, blocks, kappa, inverse))
     }
 
@@ -90,42 +87,42 @@ impl<'a> Coder<'a> {
     /// of `A` that belong to it hold, since `A` is symmetric, its part of every sample's code, samples side by side in vectors. No more
     /// than these columns are copied.
     pub fn residuals_left_out(&self) -> Residuals {
-        let (n, n_classes) = (self.gram.nrows(), self.blocks.len());
+        let n = self.gram.nrows();
+        let n_classes = self.blocks.len();
         let mut store = None;
         let gram = column_major(self.gram, &mut store);
         let scales: Vec<f64> = self.sums.diagonal.iter().map(|own| -1.0 / own).collect();
         let energy: Vec<f64> = (0..n).map(|i| gram[(i, i)]).collect();
-        let (mut squared, mut code_energy) = (Mat::zeros(n, n_classes), Mat::zeros(n, n_classes));
-        let (mut codes, mut rebuilt) = (Mat::new(), Mat::new());
+        let mut squared = Mat::zeros(n, n_classes);
+        let mut code_energy = Mat::zeros(n, n_classes);
+        let mut codes = Mat::new();
+        let mut rebuilt = Mat::new();
         for (c, range) in self.blocks.ranges().enumerate() {
             codes.resize_with(n, range.len(), |_, _| 0.0);
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (k, j) in range.clone().enumerate() {
-                        let code = codes.col_as_slice_mut(k);
-                        for ((z, a), scale) in code.iter_mut().zip(column(self.inverse.as_ref(), j)).zip(&scales) {
-                            *z = a * scale;
-                        }
-                        code[j] = 0.0;
+            wide!({
+                for (k, j) in range.clone().enumerate() {
+                    let code = codes.col_as_slice_mut(k);
+                    for ((z, a), scale) in code.iter_mut().zip(self.inverse.col_as_slice(j)).zip(&scales) {
+                        *z = a * scale;
                     }
-                },
-            );
-            mul_into(&mut rebuilt, codes.as_ref(), gram.submatrix(range.start, range.start, range.len(), range.len()));
-            let (squared, code_energy) = (squared.col_as_slice_mut(c), code_energy.col_as_slice_mut(c));
+                    code[j] = 0.0;
+                }
+            });
+            mul_into(&mut rebuilt, &codes, gram.submatrix(range.start, range.start, range.len(), range.len()));
+            let squared = squared.col_as_slice_mut(c);
+            let code_energy = code_energy.col_as_slice_mut(c);
             squared.copy_from_slice(&energy);
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (k, j) in range.enumerate() {
-                        let (z, r, b) = (codes.col_as_slice(k), rebuilt.col_as_slice(k), column(gram, j));
-                        for i in 0..n {
-                            squared[i] += z[i] * (r[i] - 2.0 * b[i]);
-                            code_energy[i] += z[i] * z[i];
-                        }
+            wide!({
+                for (k, j) in range.enumerate() {
+                    let z = codes.col_as_slice(k);
+                    let r = rebuilt.col_as_slice(k);
+                    let b = column(gram, j);
+                    for i in 0..n {
+                        squared[i] += z[i] * (r[i] - 2.0 * b[i]);
+                        code_energy[i] += z[i] * z[i];
                     }
-                },
-            );
+                }
+            });
             squared.iter_mut().for_each(|v| *v = v.max(0.0));
         }
         let classes_first = |a: Mat<f64>| a.transpose().to_owned();
@@ -143,18 +140,15 @@ impl<'a> Coder<'a> {
         let basis = self.sums.sums.transpose();
         match reading {
             Reading::Residual => {
-                let codes = mul(self.inverse.as_ref(), k);
-                Ok(residual_scores(&ClassResiduals::from_gram(self.gram, self.blocks).of_products(
-                    own,
-                    codes.as_ref(),
-                    k,
-                )))
+                let codes = mul(&self.inverse, k);
+                Ok(residual_scores(&ClassResiduals::from_gram(self.gram, self.blocks).of_products(own, &codes, k)))
             }
             Reading::Ridge => Ok(self.sums.ridge_rule(basis).scores(k)),
             Reading::Discriminant => {
                 let mut scores = self.sums.discriminant_rule(basis)?.scores(k);
-                let (codes, s) = (mul(self.inverse.as_ref(), k), mul(self.sums.sums.as_ref(), k));
-                let v = mul(self.sums.bordered()?.q.as_ref(), s.as_ref());
+                let codes = mul(&self.inverse, k);
+                let s = mul(&self.sums.sums, k);
+                let v = mul(self.sums.bordered()?.q.as_ref(), &s);
                 for (i, scores) in scores.as_mut().col_iter_mut().enumerate() {
                     let common = own[i] - codes.col(i).transpose() * k.col(i) + s.col(i).transpose() * v.col(i);
                     scores.iter_mut().for_each(|score| *score -= common);
@@ -167,22 +161,19 @@ impl<'a> Coder<'a> {
 
 /// `X^T (X X^T + kappa I)^-1 X`, exactly symmetric.
 fn hat(x: MatRef<'_, f64>, scatter: MatRef<'_, f64>, kappa: f64) -> Result<Mat<f64>> {
-    Ok(gram(Spd::shifted(scatter, kappa, STAGE)?.half_solve(x).as_ref()))
+    Ok(gram(Spd::shifted(scatter, kappa, STAGE)?.half_solve(x)))
 }
 
 /// `a Y` for one-hot labels `Y`: sums of the columns of each class.
 fn class_sums(a: MatRef<'_, f64>, blocks: &Blocks) -> Mat<f64> {
     let mut sums = Mat::zeros(a.nrows(), blocks.len());
-    vectorised(
-        #[inline(always)]
-        || {
-            for (c, range) in blocks.ranges().enumerate() {
-                for j in range {
-                    axpy(1.0, column(a, j), sums.col_as_slice_mut(c));
-                }
+    wide!({
+        for (c, range) in blocks.ranges().enumerate() {
+            for j in range {
+                axpy(1.0, column(a, j), sums.col_as_slice_mut(c));
             }
-        },
-    );
+        }
+    });
     sums
 }
 

@@ -13,7 +13,7 @@ mod tile;
 mod trial;
 
 use crate::Result;
-use crate::linalg::{dot, vectorised};
+use crate::linalg::{dot, wide};
 use faer::Mat;
 use held::Held;
 use rayon::prelude::*;
@@ -99,36 +99,35 @@ impl Judge {
         let mut hessian = Mat::from_fn(n_readings, n_readings, |a, b| if a == b { L2 + HESSIAN_FLOOR } else { 0.0 });
         let mut loss = 0.5 * L2 * weights.iter().map(|w| w * w).sum::<f64>();
         let mut tile = Tile::new(self.n_classes, n_readings);
-        vectorised(
-            #[inline(always)]
-            || {
-                for start in (0..self.targets.len()).step_by(TILE) {
-                    let len = TILE.min(self.targets.len() - start);
-                    tile.softmax(scores, weights, start, len);
-                    tile.moments(scores, start, len);
-                    let say = &self.say[start..start + len];
-                    for i in 0..len {
-                        let own = self.targets[start + i];
-                        let logit: f64 = scores.iter().zip(weights).map(|(f, w)| w * f[(start + i, own)]).sum();
-                        loss += say[i] * (tile.sums[i].ln() + tile.tops[i] - logit);
-                        for (a, f) in scores.iter().enumerate() {
-                            gradient[a] += say[i] * (tile.means[a][i] - f[(start + i, own)]);
-                        }
-                    }
-                    let mut pair = 0;
-                    for a in 0..n_readings {
-                        for b in 0..=a {
-                            let (mean, other, square) = (&tile.means[a], &tile.means[b], &mut tile.squares[pair]);
-                            for i in 0..TILE {
-                                square[i] -= mean[i] * other[i];
-                            }
-                            hessian[(a, b)] += dot(say, &square[..len]);
-                            pair += 1;
-                        }
+        wide!({
+            for start in (0..self.targets.len()).step_by(TILE) {
+                let len = TILE.min(self.targets.len() - start);
+                tile.softmax(scores, weights, start, len);
+                tile.moments(scores, start, len);
+                let say = &self.say[start..start + len];
+                for i in 0..len {
+                    let own = self.targets[start + i];
+                    let logit: f64 = scores.iter().zip(weights).map(|(f, w)| w * f[(start + i, own)]).sum();
+                    loss += say[i] * (tile.sums[i].ln() + tile.tops[i] - logit);
+                    for (a, f) in scores.iter().enumerate() {
+                        gradient[a] += say[i] * (tile.means[a][i] - f[(start + i, own)]);
                     }
                 }
-            },
-        );
+                let mut pair = 0;
+                for a in 0..n_readings {
+                    for b in 0..=a {
+                        let mean = &tile.means[a];
+                        let other = &tile.means[b];
+                        let square = &mut tile.squares[pair];
+                        for i in 0..TILE {
+                            square[i] -= mean[i] * other[i];
+                        }
+                        hessian[(a, b)] += dot(say, &square[..len]);
+                        pair += 1;
+                    }
+                }
+            }
+        });
         // Only the lower triangle was summed.
         (0..n_readings).for_each(|a| (0..a).for_each(|b| hessian[(b, a)] = hessian[(a, b)]));
         Derivatives { loss, gradient, hessian }
@@ -224,7 +223,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
+    let middle = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if even { 0.5 * (upper + below.iter().copied().fold(f64::NEG_INFINITY, f64::max)) } else { upper }
 }

@@ -27,7 +27,7 @@ impl Coder<'_> {
                 for g in &members {
                     let own = Spd::new(part(self.inverse.as_ref(), g, g), STAGE)?;
                     // A is symmetric: A_gg^-1 A_g. is the transpose of what is wanted.
-                    let rows = own.solve(Mat::from_fn(g.len(), groups.len(), |i, j| self.inverse[(j, g[i])]).as_ref());
+                    let rows = own.solve(Mat::from_fn(g.len(), groups.len(), |i, j| self.inverse[(j, g[i])]));
                     for (i, &sample) in g.iter().enumerate() {
                         (0..groups.len()).for_each(|j| codes[(j, sample)] = -rows[(i, j)]);
                         g.iter().for_each(|&j| codes[(j, sample)] = 0.0);
@@ -47,7 +47,7 @@ impl Coder<'_> {
             let u: Vec<f64> = g.iter().map(|&i| sums.col(i).iter().sum()).collect();
             let own = Mat::from_fn(g.len(), g.len(), |i, j| self.inverse[(g[i], g[j])] - u[i] * u[j] / total);
             let beta = Mat::from_fn(g.len(), bias.len(), |i, c| sums[(c, g[i])] - u[i] * bias[c]);
-            let errors = Spd::new(own, STAGE)?.solve(beta.as_ref());
+            let errors = Spd::new(own, STAGE)?.solve(&beta);
             for (i, &sample) in g.iter().enumerate() {
                 for c in 0..bias.len() {
                     let target = f64::from(u8::from(c == self.sums.targets[sample]));
@@ -68,8 +68,9 @@ impl Coder<'_> {
             let gone: Vec<usize> = (0..n_classes).filter(|&c| left[c] < 0.5).collect();
             let Border { q, v, r } = self.border_of(g, &gone, &whole)?;
             let r = Spd::new(r, STAGE)?;
-            let (t, r_inverse) = (r.solve(v.as_ref()), r.inverse());
-            let f = mul(v.transpose(), t.as_ref());
+            let t = r.solve(&v);
+            let r_inverse = r.inverse();
+            let f = mul(v.transpose(), &t);
             for (i, &sample) in g.iter().enumerate() {
                 let y = self.sums.targets[sample];
                 if left[y] < 0.5 {
@@ -94,7 +95,7 @@ impl Coder<'_> {
         let n_classes = whole.q.nrows();
         let sums = Mat::from_fn(g.len(), n_classes, |i, c| self.sums.sums[(c, g[i])]);
         let v = Mat::from_fn(g.len(), n_classes, |i, c| whole.v[(c, g[i])]);
-        let r = part(self.inverse.as_ref(), g, g) - mul(sums.as_ref(), v.transpose());
+        let r = part(self.inverse.as_ref(), g, g) - mul(&sums, v.transpose());
         if gone.is_empty() {
             return Ok(Border { q: whole.q.clone(), v, r });
         }
@@ -102,11 +103,12 @@ impl Coder<'_> {
         let q_rows = part(whole.q.as_ref(), gone, &all);
         let pivot = Spd::new(part(whole.q.as_ref(), gone, gone), STAGE)?;
         let v_gone = Mat::from_fn(g.len(), gone.len(), |i, c| v[(i, gone[c])]);
-        let (by_q, by_v) = (pivot.solve(q_rows.as_ref()), pivot.solve(v_gone.transpose()));
+        let by_q = pivot.solve(&q_rows);
+        let by_v = pivot.solve(v_gone.transpose());
         Ok(Border {
-            q: &whole.q - mul(q_rows.transpose(), by_q.as_ref()),
-            v: v - mul(v_gone.as_ref(), by_q.as_ref()),
-            r: r + mul(v_gone.as_ref(), by_v.as_ref()),
+            q: &whole.q - mul(q_rows.transpose(), &by_q),
+            v: v - mul(&v_gone, &by_q),
+            r: r + mul(&v_gone, &by_v),
         })
     }
 }

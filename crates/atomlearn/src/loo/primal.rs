@@ -86,9 +86,9 @@ pub struct PrimalCoder {
 impl PrimalCoder {
     /// For the moments of the training samples.
     pub fn new(moments: Arc<Moments>, kappa: f64) -> Result<Self> {
-        let factor = Spd::shifted(moments.scatter.as_ref(), kappa, STAGE)?;
-        let basis = factor.solve(moments.sums.as_ref());
-        let explained = mul(moments.sums.transpose(), basis.as_ref());
+        let factor = Spd::shifted(&moments.scatter, kappa, STAGE)?;
+        let basis = factor.solve(&moments.sums);
+        let explained = mul(moments.sums.transpose(), &basis);
         let cross = Mat::from_fn(explained.nrows(), explained.ncols(), |a, b| {
             let count = if a == b { moments.counts[a] } else { 0.0 };
             (count - 0.5 * (explained[(a, b)] + explained[(b, a)])) / kappa
@@ -171,13 +171,16 @@ impl PrimalCoder {
         let Some(scatters) = &self.moments.class_scatters else {
             return Err(Error::numeric(STAGE, "residuals need the scatter of each class"));
         };
-        let (n_classes, n) = (scatters.len(), x.ncols());
+        let n_classes = scatters.len();
+        let n = x.ncols();
         let mut residuals = Residuals { squared: Mat::zeros(n_classes, n), code_energy: Mat::zeros(n_classes, n) };
         let mut products = Mat::new();
         for (c, scatter) in scatters.iter().enumerate() {
-            mul_into(&mut products, scatter.as_ref(), wx);
+            mul_into(&mut products, scatter, wx);
             for i in 0..n {
-                let (x, wx, p) = (column(x, i), column(wx, i), products.col_as_slice_mut(i));
+                let x = column(x, i);
+                let wx = column(wx, i);
+                let p = products.col_as_slice_mut(i);
                 let left_out = own.is_some_and(|own| own[i] == c);
                 let mut energy = dot(wx, p);
                 if left_out {

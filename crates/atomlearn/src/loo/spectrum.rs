@@ -26,11 +26,11 @@ impl Spectrum {
     /// Of samples grouped by class; the smaller of the two Gram matrices is decomposed.
     pub fn new(x: MatRef<'_, f64>, blocks: &Blocks) -> Result<Self> {
         let (squares, x) = if x.ncols() <= x.nrows() {
-            let (values, vectors) = sym_eig(gram(x).as_ref(), STAGE)?;
-            let x = scaled_columns(vectors.as_ref(), |k| values[k].max(0.0).sqrt()).transpose().to_owned();
+            let (values, vectors) = sym_eig(gram(x), STAGE)?;
+            let x = scaled_columns(&vectors, |k| values[k].max(0.0).sqrt()).transpose().to_owned();
             (values, x)
         } else {
-            let (values, vectors) = sym_eig(outer_gram(x).as_ref(), STAGE)?;
+            let (values, vectors) = sym_eig(outer_gram(x), STAGE)?;
             (values, mul(vectors.transpose(), x))
         };
         let mut sums = Mat::zeros(x.nrows(), blocks.len());
@@ -45,16 +45,17 @@ impl Spectrum {
     /// Scores of the samples at `places`, of classes `targets`, by ridge regression on one-hot labels that was trained on all
     /// others; classes x samples.
     pub fn ridge_left_out(&self, places: &[usize], targets: &[usize], lambda: f64) -> Mat<f64> {
-        let mut x = select_columns(self.x.as_ref(), places);
+        let mut x = select_columns(&self.x, places);
         let mut weighted = x.clone();
         let shares: Vec<f64> = self.squares.iter().map(|s| 1.0 / (s + lambda)).collect();
         let mut left = Vec::with_capacity(places.len());
         for i in 0..places.len() {
-            let (x, weighted) = (x.col_as_slice_mut(i), weighted.col_as_slice_mut(i));
+            let x = x.col_as_slice_mut(i);
+            let weighted = weighted.col_as_slice_mut(i);
             weighted.iter_mut().zip(&shares).for_each(|(v, share)| *v *= share);
             left.push(1.0 - weighted.iter().zip(&*x).map(|(a, b)| a * b).sum::<f64>());
         }
-        let mut scores = mul(self.sums.transpose(), weighted.as_ref());
+        let mut scores = mul(self.sums.transpose(), &weighted);
         for i in 0..places.len() {
             for (c, score) in scores.col_as_slice_mut(i).iter_mut().enumerate() {
                 let y = f64::from(u8::from(c == targets[i]));

@@ -1,7 +1,7 @@
 //! Ridge and discriminant, which need no more of `A` than its diagonal and its sums over classes.
 
 use super::STAGE;
-use crate::linalg::{Spd, column, dot, mul};
+use crate::linalg::{Spd, dot, mul};
 use crate::svm::Svm;
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -37,8 +37,8 @@ impl Sums {
     pub fn of_classes(factor: &Spd, blocks: &Blocks, kappa: f64) -> Self {
         let labels = blocks.labels();
         let onehot = Mat::from_fn(labels.len(), blocks.len(), |i, c| f64::from(u8::from(labels[i] == c)));
-        let sums = factor.solve(onehot.as_ref());
-        let cross = mul(onehot.transpose(), sums.as_ref());
+        let sums = factor.solve(&onehot);
+        let cross = mul(onehot.transpose(), &sums);
         let counts = blocks.sizes().map(|size| size as f64).collect();
         Sums { kappa, counts, targets: labels, diagonal: Vec::new(), sums: sums.transpose().to_owned(), cross }
     }
@@ -56,13 +56,14 @@ impl Sums {
 
     pub(super) fn bordered(&self) -> Result<Bordered> {
         let q = Spd::new(self.cross.clone(), STAGE)?.inverse();
-        let v = mul(q.as_ref(), self.sums.as_ref());
+        let v = mul(&q, &self.sums);
         Ok(Bordered { q, v })
     }
 
     /// Leave-one-out scores of the ridge, classes x samples.
     pub fn ridge_left_out(&self) -> Mat<f64> {
-        let (bias, total) = (self.bias(), self.total());
+        let bias = self.bias();
+        let total = self.total();
         let mut scores = self.sums.clone();
         for i in 0..scores.ncols() {
             let column = scores.col_as_slice_mut(i);
@@ -86,8 +87,8 @@ impl Sums {
             if self.counts[y] < 2.0 {
                 continue;
             }
-            let v = column(v.as_ref(), i);
-            let r = self.diagonal[i] - dot(column(self.sums.as_ref(), i), v);
+            let v = v.col_as_slice(i);
+            let r = self.diagonal[i] - dot(self.sums.col_as_slice(i), v);
             for (c, score) in column_out.iter_mut().enumerate() {
                 let others = self.counts[c] - f64::from(u8::from(c == y));
                 let nearness = 1.0 - v[y] + v[c];
@@ -110,6 +111,6 @@ impl Sums {
     pub fn discriminant_rule(&self, basis: MatRef<'_, f64>) -> Result<Svm> {
         let q = Spd::new(self.cross.clone(), STAGE)?.inverse();
         let bias = (0..q.nrows()).map(|c| self.kappa / self.counts[c] - q[(c, c)]).collect();
-        Ok(Svm { weights: faer::Scale(2.0) * mul(basis, q.as_ref()), bias })
+        Ok(Svm { weights: faer::Scale(2.0) * mul(basis, &q), bias })
     }
 }

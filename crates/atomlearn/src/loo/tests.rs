@@ -3,7 +3,7 @@
 use super::*;
 use crate::Blocks;
 use crate::kernel::squared_distances;
-use crate::linalg::{Spd, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, column_energies, gram, mul, outer_gram, select_columns};
 use faer::MatRef;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -88,7 +88,8 @@ fn the_primal_form_equals_the_dual_one() {
         let k = linear(x.as_ref());
         let moments = Arc::new(Moments::of(x.as_ref(), &blocks, true));
         let (new, _) = problem(&[5, 4], x.nrows(), 99);
-        let (k_new, own) = (mul(x.transpose(), new.as_ref()), gram(new.as_ref()));
+        let k_new = mul(x.transpose(), &new);
+        let own = gram(&new);
         let own: Vec<f64> = (0..9).map(|i| own[(i, i)]).collect();
         // Smaller ridges than these leave little of 1 - h where features outnumber samples.
         for kappa in &KAPPAS[1..] {
@@ -127,7 +128,8 @@ fn codes_over_few_features_equal_those_over_samples() {
         if lonely {
             (0..52).for_each(|j| x[(3, j)] = f64::from(u8::from(j == 40)));
         }
-        let (k, scatter) = (linear(x.as_ref()), outer_gram(x.as_ref()));
+        let k = linear(x.as_ref());
+        let scatter = outer_gram(&x);
         for kappa in [1e-7, 1e-3, 1.0, 30.0] {
             let expected = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
             let found = Coder::of_features(k.as_ref(), x.as_ref(), scatter.as_ref(), &blocks, kappa).unwrap();
@@ -152,24 +154,25 @@ fn centred(mut scores: Mat<f64>) -> Mat<f64> {
 fn readings_equal_their_definitions() {
     let (x, blocks) = problem(&[6, 4, 5], 7, 3);
     let (new, _) = problem(&[3], 7, 4);
-    let (n, kappa) = (15, 0.3);
+    let n = 15;
+    let kappa = 0.3;
     let k = linear(x.as_ref());
     let coder = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
-    let k_new = mul(x.transpose(), new.as_ref());
-    let own: Vec<f64> = new.col_iter().map(|x| x.squared_norm_l2()).collect();
+    let k_new = mul(x.transpose(), &new);
+    let own: Vec<f64> = column_energies(&new);
     let targets = blocks.labels();
     let means = Mat::from_fn(7, 3, |i, c| blocks.range(c).map(|j| x[(i, j)]).sum::<f64>() / blocks.size(c) as f64);
 
     // The distance in the inverse of the scatter within classes.
     let centred = Mat::from_fn(7, n, |i, j| x[(i, j)] - means[(i, targets[j])]);
-    let mut within = outer_gram(centred.as_ref());
+    let mut within = outer_gram(&centred);
     (0..7).for_each(|i| within[(i, i)] += kappa);
     let within = Spd::new(within, "t").unwrap();
     let found = coder.scores(Reading::Discriminant, k_new.as_ref(), &own).unwrap();
     for i in 0..3 {
         for c in 0..3 {
             let d = Mat::from_fn(7, 1, |r, _| new[(r, i)] - means[(r, c)]);
-            let expected = -kappa * mul(d.transpose(), within.solve(d.as_ref()).as_ref())[(0, 0)];
+            let expected = -kappa * mul(d.transpose(), within.solve(&d))[(0, 0)];
             assert!((found[(c, i)] - expected).abs() < 1e-9 * (1.0 + expected.abs()));
         }
     }
@@ -177,18 +180,18 @@ fn readings_equal_their_definitions() {
     // Ridge regression with a free bias: centred samples and targets.
     let mean = Mat::from_fn(7, 1, |i, _| x.row(i).iter().sum::<f64>() / n as f64);
     let centred = Mat::from_fn(7, n, |i, j| x[(i, j)] - mean[(i, 0)]);
-    let mut scatter = outer_gram(centred.as_ref());
+    let mut scatter = outer_gram(&centred);
     (0..7).for_each(|i| scatter[(i, i)] += kappa);
     let share = |c: usize| blocks.size(c) as f64 / n as f64;
     let onehot = Mat::from_fn(n, 3, |j, c| f64::from(u8::from(targets[j] == c)) - share(c));
-    let weights = Spd::new(scatter, "t").unwrap().solve(mul(centred.as_ref(), onehot.as_ref()).as_ref());
+    let weights = Spd::new(scatter, "t").unwrap().solve(mul(&centred, &onehot));
     let shifted = Mat::from_fn(7, 3, |r, i| new[(r, i)] - mean[(r, 0)]);
-    let expected = mul(weights.transpose(), shifted.as_ref());
+    let expected = mul(weights.transpose(), &shifted);
     let found = coder.scores(Reading::Ridge, k_new.as_ref(), &own).unwrap();
     assert!((0..9).all(|at| (found[(at % 3, at / 3)] - share(at % 3) - expected[(at % 3, at / 3)]).abs() < 1e-10));
 
     // The regularised residual of the code.
-    let codes = mul(coder.inverse(), k_new.as_ref());
+    let codes = mul(coder.inverse(), &k_new);
     let found = coder.scores(Reading::Residual, k_new.as_ref(), &own).unwrap();
     for (c, range) in blocks.ranges().enumerate() {
         let z = codes.subrows(range.start, range.len());
@@ -275,10 +278,10 @@ fn moments_do_not_depend_on_portions() {
     let whole = Moments::of(x.as_ref(), &blocks, true);
     let mut parts = Moments::none(4, 2, false);
     for (class, columns) in [(1, vec![8, 9, 10, 11, 12]), (0, vec![0, 1, 2]), (0, vec![3, 4, 5, 6, 7])] {
-        parts.add(class, select_columns(x.as_ref(), &columns).as_ref());
+        parts.add(class, select_columns(&x, &columns).as_ref());
     }
     parts.finish();
-    assert!((&whole.scatter - outer_gram(x.as_ref())).norm_max() < 1e-12);
+    assert!((&whole.scatter - outer_gram(&x)).norm_max() < 1e-12);
     assert!((&whole.scatter - &parts.scatter).norm_max() < 1e-12 && (&whole.sums - &parts.sums).norm_max() < 1e-12);
     assert_eq!(whole.counts, parts.counts);
     let coder = PrimalCoder::new(Arc::new(parts), 1.0).unwrap();

@@ -119,7 +119,9 @@ impl Fit for Auto {
 impl Auto {
     /// Views, kernels, ridges, readings: all are judged, the best few are fused.
     fn learn_from_samples(&self, train: &Dataset, facts: Facts, watch: &mut dyn Observer) -> Result<Learned> {
-        let (x, blocks, groups) = (train.x(), train.blocks(), train.groups());
+        let x = train.x();
+        let blocks = train.blocks();
+        let groups = train.groups();
         let judge = Judge::new(train.targets(), heard(train), blocks.len());
         let views: Vec<View> =
             self.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, x)).collect();
@@ -129,7 +131,8 @@ impl Auto {
             let space = Space::new(view.apply(x));
             let median = space.median_distance();
             for width in WIDTHS {
-                let (gamma, mut store) = (width / median, Mat::new());
+                let gamma = width / median;
+                let mut store = Mat::new();
                 let kernel = space.kernel(gamma, &mut store);
                 let setting = Setting::new(view.kind, gamma, kernel, &space);
                 shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
@@ -205,7 +208,8 @@ impl Progress {
 
 /// Samples that have a say: their class has others, outside their group.
 fn heard(train: &Dataset) -> Vec<bool> {
-    let (targets, blocks) = (train.targets(), train.blocks());
+    let targets = train.targets();
+    let blocks = train.blocks();
     let Some(groups) = train.groups() else {
         return targets.iter().map(|&c| blocks.size(c) > 1).collect();
     };

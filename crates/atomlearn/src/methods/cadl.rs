@@ -90,7 +90,7 @@ pub struct CadlModel {
 
 impl CadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: Blocks, svm: Svm) -> Self {
-        let folded = Svm { weights: mul(analysis.as_ref(), svm.weights.as_ref()), bias: svm.bias.clone() };
+        let folded = Svm { weights: mul(&analysis, &svm.weights), bias: svm.bias.clone() };
         CadlModel { classes, analysis, atoms, svm, folded }
     }
 }
@@ -158,7 +158,7 @@ impl Cadl {
             };
             let svm = svm::settle(codes.as_ref(), &seen.targets(), svm, 1.0 / self.theta, watch)?;
             let analysis = match &reduced {
-                Some(reduced) => reduced.lift_columns(state.analysis.as_ref()),
+                Some(reduced) => reduced.lift_columns(&state.analysis),
                 None => state.analysis.clone(),
             };
             Ok(CadlModel::new(train.classes().to_vec(), analysis, atoms.clone(), svm))
@@ -182,7 +182,7 @@ impl Cadl {
             let before = state.analysis.clone();
             let drawn = self.update_dictionary(seen, &maps, &atoms, &mut state, &mut draws);
             redrawn = usize::saturating_add(redrawn, drawn);
-            let change = relative_change(state.analysis.as_ref(), before.as_ref());
+            let change = relative_change(&state.analysis, &before);
             state.svm = self.classifiers(seen, &state.codes, &state.svm)?;
             let terms = self.terms(seen, &atoms, &state);
             let objective: f64 = terms.iter().map(|term| term.1).sum();
@@ -265,7 +265,7 @@ impl Cadl {
         }
         let of_class = |c: usize| {
             let own = map.own(c);
-            let responses = mul(own.as_ref(), train.x());
+            let responses = mul(&own, train.x());
             (own, responses)
         };
         Ok(Maps::Own((0..train.n_classes()).map(of_class).collect()))
@@ -279,11 +279,13 @@ impl Cadl {
         if strength == 0.0 {
             return codes;
         }
-        let (coupling, targets) = (gram(u), train.targets());
+        let coupling = gram(u);
+        let targets = train.targets();
         let margins = Margins { coupling: coupling.as_ref(), bias: &state.svm.bias, strength, targets: &targets };
-        let (base, previous) = (mul(u.transpose(), state.responses.as_ref()), mul(u.transpose(), state.codes.as_ref()));
+        let base = mul(u.transpose(), &state.responses);
+        let previous = mul(u.transpose(), &state.codes);
         let weights = margins.weights(base.as_ref(), previous.as_ref(), self.active_set());
-        mul_add(codes.as_mut(), strength, u, weights.as_ref());
+        mul_add(codes.as_mut(), strength, u, &weights);
         codes
     }
 
@@ -300,19 +302,20 @@ impl Cadl {
             Maps::Own(own) => own,
             Maps::All(map) => {
                 let omega = map.of_all_samples(state.codes.as_ref(), atoms);
-                state.responses = mul(omega.as_ref(), train.x());
+                state.responses = mul(&omega, train.x());
                 state.analysis = omega.transpose().to_owned();
                 return 0;
             }
         };
         let of_class = |c: usize| {
-            let (rows, samples) = (atoms.range(c), train.blocks().range(c));
+            let rows = atoms.range(c);
+            let samples = train.blocks().range(c);
             let codes = state.codes.submatrix(rows.start, samples.start, rows.len(), samples.len());
             let (map, map_x) = &own[c];
             let mut part = mul(map.transpose(), codes.transpose());
-            let norms = column_norms(part.as_ref());
+            let norms = column_norms(&part);
             let zeros = normalize_columns(part.as_mut());
-            let mut responses = mul(codes, map_x.as_ref());
+            let mut responses = mul(codes, map_x);
             for column in responses.as_mut().col_iter_mut() {
                 column.iter_mut().zip(&norms).filter(|(_, norm)| **norm > 0.0).for_each(|(v, norm)| *v /= norm);
             }

@@ -64,7 +64,7 @@ pub struct CrcModel {
 impl Crc {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks) -> Result<CrcModel> {
         let kappa = self.kappa.unwrap_or(KAPPA);
-        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, kappa, "CRC coder")?;
+        let coder = RidgeResiduals::new(&dictionary, blocks, kappa, "CRC coder")?;
         Ok(CrcModel { classes, coder, residual: self.residual, dictionary })
     }
 
@@ -72,11 +72,15 @@ impl Crc {
     fn best_kappa(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
         let jury = Jury::new(train)?;
         let values = decades(decade(median_square(train.x())), POWERS);
-        let (x, blocks) = (train.x(), train.blocks());
-        let (n, m, n_classes) = (x.ncols() as f64, x.nrows() as f64, blocks.len() as f64);
+        let x = train.x();
+        let blocks = train.blocks();
+        let n = x.ncols() as f64;
+        let m = x.nrows() as f64;
+        let n_classes = blocks.len() as f64;
         let held = n_classes * m * m <= MOST_ENTRIES as f64;
         // Flops of one value: an inverse and products of the size of the samples, or of the features.
-        let (over_samples, over_features) = (2.0 * n * n * n, m * m * (m + 2.0 * jury.places.len() as f64 * n_classes));
+        let over_samples = 2.0 * n * n * n;
+        let over_features = m * m * (m + 2.0 * jury.places.len() as f64 * n_classes);
         if held && (over_features < over_samples || train.n_samples() > MOST_QUERIES) {
             let moments = Arc::new(Moments::of(x, blocks, true));
             let asked = select_columns(x, &jury.places);
@@ -144,7 +148,7 @@ impl Partitioned for Crc {
 
     fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
         let atoms = scatters.iter().enumerate().map(|(c, scatter)| {
-            let (values, vectors) = sym_eig(moments.class_outer(scatter, c).as_ref(), "CRC dictionary")?;
+            let (values, vectors) = sym_eig(moments.class_outer(scatter, c), "CRC dictionary")?;
             let rank = values.iter().take_while(|&&v| v > GRAM_RANK * values[0] && v > 0.0).count();
             Ok(scaled_columns(vectors.subcols(0, rank), |j| values[j].sqrt()))
         });

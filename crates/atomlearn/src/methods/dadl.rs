@@ -29,7 +29,7 @@ mod target;
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::threshold::hard;
-use crate::linalg::{Spd, mul, relative_change};
+use crate::linalg::{Spd, add_diagonal, column_energies, mul, relative_change};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
 use crate::range;
@@ -142,7 +142,7 @@ impl Dadl {
         let graph = Neighbours::new(seen, knn, self.sigma);
         let finish = |state: &Iterate| -> DadlModel {
             let rows = state.omega.transpose().to_owned();
-            let analysis = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_columns(rows.as_ref()));
+            let analysis = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_columns(&rows));
             let sparsity = [targets.nonzeros, targets.copies];
             let mut codes = state.responses.clone();
             if self.threshold {
@@ -160,12 +160,12 @@ impl Dadl {
             let map = self.dictionary_map(seen, &graph, &state)?;
             let before = state.omega.clone();
             for _ in 0..INNER {
-                state.omega = mul(state.z.as_ref(), map.as_ref());
-                state.responses = mul(state.omega.as_ref(), seen.x());
+                state.omega = mul(&state.z, &map);
+                state.responses = mul(&state.omega, seen.x());
                 self.update_codes(&wanted, &targets, &mut state);
             }
             self.update_weights(&wanted, &graph, &mut state);
-            let change = relative_change(state.omega.as_ref(), before.as_ref());
+            let change = relative_change(&state.omega, &before);
             let terms = self.terms(&graph, &state);
             let objective: f64 = terms.iter().map(|term| term.1).sum();
             if !objective.is_finite() {
@@ -219,7 +219,7 @@ impl Dadl {
         blocks: Blocks,
         sparsity: [usize; 2],
     ) -> DadlModel {
-        let energy = codes.col_iter().map(|code| code.squared_norm_l2()).collect();
+        let energy = column_energies(&codes);
         DadlModel { classes, analysis, codes, sparsity, energy, blocks, threshold: self.threshold }
     }
 
@@ -228,7 +228,7 @@ impl Dadl {
         let mut parts = state.into_parts(train.classes());
         let omega = parts.take_shaped("omega", wanted.nrows(), train.n_features())?;
         let z = parts.take_shaped("codes", wanted.nrows(), wanted.ncols())?;
-        let responses = mul(omega.as_ref(), train.x());
+        let responses = mul(&omega, train.x());
         let mut restored = Iterate { omega, responses, z, ..Iterate::new(wanted, graph.edges.len(), train) };
         self.update_weights(wanted, graph, &mut restored);
         Ok(restored)
@@ -237,8 +237,8 @@ impl Dadl {
     /// `diag(p) X^T (X (diag(p) + lambda2 L) X^T + lambda3 I)^-1`, samples x features.
     fn dictionary_map(&self, train: &Dataset, graph: &Neighbours, state: &Iterate) -> Result<Mat<f64>> {
         let spread = graph.spread(train.x(), &state.p, self.lambda2, &state.r);
-        let mut system = mul(spread.as_ref(), train.x().transpose());
-        (0..system.nrows()).for_each(|i| system[(i, i)] += self.lambda3);
+        let mut system = mul(&spread, train.x().transpose());
+        add_diagonal(&mut system, self.lambda3);
         let mut map = Spd::new(system, "DADL dictionary")?.solve(train.x());
         for (column, &p) in map.as_mut().col_iter_mut().zip(&state.p) {
             column.iter_mut().for_each(|v| *v *= p);
@@ -281,7 +281,7 @@ impl Dadl {
 
 /// `H`: the target of its class for every sample.
 fn wanted_codes(train: &Dataset, targets: &Targets) -> Mat<f64> {
-    crate::linalg::select_columns(targets.codes.as_ref(), &train.targets())
+    crate::linalg::select_columns(&targets.codes, &train.targets())
 }
 
 /// `|a_i - b_i|^2` of every column.

@@ -23,7 +23,7 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
-use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram};
+use crate::linalg::{Spd, add_diagonal, concat_columns, gram, mul, normalize_columns, outer_gram};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
 use crate::range;
@@ -66,7 +66,7 @@ pub struct DplModel {
 
 impl DplModel {
     fn new(classes: Vec<String>, dictionary: Mat<f64>, analysis: Mat<f64>, atoms: &Blocks) -> Self {
-        let residuals = RidgeResiduals::with_map(dictionary.as_ref(), atoms, analysis.transpose());
+        let residuals = RidgeResiduals::with_map(&dictionary, atoms, analysis.transpose());
         DplModel { classes, dictionary, analysis, residuals }
     }
 }
@@ -143,9 +143,10 @@ impl Dpl {
         let finish = |pairs: &[Pair]| -> Result<DplModel> {
             let all = |part: &dyn Fn(&Pair) -> Mat<f64>| {
                 let columns = concat_columns(&pairs.iter().map(part).collect::<Vec<_>>());
-                reduced.as_ref().map_or(columns.clone(), |reduced| reduced.lift_columns(columns.as_ref()))
+                reduced.as_ref().map_or(columns.clone(), |reduced| reduced.lift_columns(&columns))
             };
-            let (dictionary, analysis) = (all(&|pair| pair.dictionary.clone()), all(&Pair::analysis));
+            let dictionary = all(&|pair| pair.dictionary.clone());
+            let analysis = all(&Pair::analysis);
             Ok(DplModel::new(train.classes().to_vec(), dictionary, analysis, &atoms))
         };
 
@@ -228,9 +229,9 @@ impl Dpl {
     /// What was learned of a class, with all that stays fixed.
     fn pair(&self, train: &Dataset, maps: &ClasswiseMap<'_>, c: usize, learned: Learned) -> Pair {
         let map = faer::Scale(self.tau) * maps.own(c);
-        let own = mul(map.as_ref(), train.class(c));
-        let other = outer_gram(mul(map.as_ref(), train.x()).as_ref()) - outer_gram(own.as_ref());
-        let size = outer_gram(map.as_ref());
+        let own = mul(&map, train.class(c));
+        let other = outer_gram(mul(&map, train.x())) - outer_gram(&own);
+        let size = outer_gram(&map);
         let Learned { dictionary, projecting, codes } = learned;
         Pair { map, own, other, size, dictionary, projecting, codes }
     }
@@ -264,16 +265,16 @@ impl Dpl {
 
     /// `(D^T D + tau I)^-1 (D^T X + tau P)` with the projections `P = Omega X`.
     fn code_step(&self, dictionary: &Mat<f64>, x: MatRef<'_, f64>, projections: Mat<f64>) -> Result<Mat<f64>> {
-        let mut system = gram(dictionary.as_ref());
-        (0..system.nrows()).for_each(|i| system[(i, i)] += self.tau);
+        let mut system = gram(dictionary);
+        add_diagonal(&mut system, self.tau);
         let right = mul(dictionary.transpose(), x) + faer::Scale(self.tau) * projections;
-        Ok(Spd::new(system, "DPL codes")?.solve(right.as_ref()))
+        Ok(Spd::new(system, "DPL codes")?.solve(&right))
     }
 
     /// The terms of `J`, summed over classes in class order.
     fn terms(&self, train: &Dataset, pairs: &[Pair]) -> [(&'static str, f64); 4] {
         let of_class = |(c, pair): (usize, &Pair)| {
-            let rest = train.class(c) - mul(pair.dictionary.as_ref(), pair.codes.as_ref());
+            let rest = train.class(c) - mul(&pair.dictionary, &pair.codes);
             let gap = pair.projections() - &pair.codes;
             [
                 rest.squared_norm_l2(),
@@ -296,12 +297,12 @@ impl Pair {
 
     /// `Omega_c X_c`.
     fn projections(&self) -> Mat<f64> {
-        mul(self.projecting.as_ref(), self.own.as_ref())
+        mul(&self.projecting, &self.own)
     }
 
     /// `tr(Z A Z^T)` with the codes that define `Omega_c`.
     fn form(&self, a: &Mat<f64>) -> f64 {
-        let za = mul(self.projecting.as_ref(), a.as_ref());
+        let za = mul(&self.projecting, a);
         let column =
             |j: usize| -> f64 { za.col(j).iter().zip(self.projecting.col(j).iter()).map(|(a, b)| a * b).sum() };
         (0..za.ncols()).map(column).sum::<f64>().max(0.0)
@@ -310,7 +311,8 @@ impl Pair {
     /// Step 2.
     fn update_dictionary(&mut self, x: MatRef<'_, f64>) -> Result<()> {
         let start = std::mem::replace(&mut self.dictionary, Mat::zeros(0, 0));
-        let (cross, gram) = (mul(x, self.codes.transpose()), outer_gram(self.codes.as_ref()));
+        let cross = mul(x, self.codes.transpose());
+        let gram = outer_gram(&self.codes);
         self.dictionary = column_ball_ls(cross.as_ref(), gram.as_ref(), start, "DPL dictionary")?;
         Ok(())
     }
@@ -387,7 +389,7 @@ mod tests {
             falls(&pairs);
             (0..3).for_each(|c| pairs[c].update_dictionary(train.class(c)).unwrap());
             falls(&pairs);
-            assert!(pairs.iter().all(|p| column_norms(p.dictionary.as_ref()).iter().all(|n| *n <= 1.0 + 1e-12)));
+            assert!(pairs.iter().all(|p| column_norms(&p.dictionary).iter().all(|n| *n <= 1.0 + 1e-12)));
             (0..3).for_each(|c| dpl.update_codes(&mut pairs[c], train.class(c)).unwrap());
             falls(&pairs);
         }
@@ -408,12 +410,12 @@ mod tests {
             let other = outer_gram(train.x()) - &own;
             let mut system = faer::Scale(dpl.tau) * own + faer::Scale(dpl.lambda) * other;
             (0..9).for_each(|i| system[(i, i)] += dpl.gamma);
-            let right = faer::Scale(dpl.tau) * mul(pair.codes.as_ref(), train.class(c).transpose());
-            assert!((mul(omega.as_ref(), system.as_ref()) - right).norm_max() < 1e-8);
-            let all = mul(omega.as_ref(), train.x());
+            let right = faer::Scale(dpl.tau) * mul(&pair.codes, train.class(c).transpose());
+            assert!((mul(&omega, &system) - right).norm_max() < 1e-8);
+            let all = mul(&omega, train.x());
             let range = train.blocks().range(c);
             let own = all.subcols(range.start, range.len());
-            let rest = train.class(c) - mul(pair.dictionary.as_ref(), pair.codes.as_ref());
+            let rest = train.class(c) - mul(&pair.dictionary, &pair.codes);
             expected[0] += rest.squared_norm_l2();
             expected[1] += dpl.tau * (own - &pair.codes).squared_norm_l2();
             expected[2] += dpl.lambda * (all.squared_norm_l2() - own.squared_norm_l2());

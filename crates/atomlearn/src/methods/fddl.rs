@@ -32,7 +32,7 @@ mod codes;
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso};
 use crate::init::class_pca_mean;
-use crate::linalg::{gram, mul, relative_change};
+use crate::linalg::{column_energies, gram, mul, relative_change};
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
 use crate::state::iterations_left;
@@ -173,7 +173,7 @@ impl Fddl {
         FddlModel {
             classes: classes.to_vec(),
             coder: LassoCoder::penalized(dictionary.as_ref()),
-            residuals: ClassResiduals::new(dictionary.as_ref(), &blocks),
+            residuals: ClassResiduals::new(&dictionary, &blocks),
             params: self.clone(),
             dictionary,
             means,
@@ -220,8 +220,9 @@ impl Fddl {
     fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<FddlModel> {
         let reduced = range::reduce(train)?;
         let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |r| mul(r.basis.as_ref(), d.as_ref()));
-        let (x, samples) = (data.x(), data.blocks());
+        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |r| mul(&r.basis, d));
+        let x = data.x();
+        let samples = data.blocks();
         let weights = (self.halved(self.lambda1), self.lambda2);
 
         let left = iterations_left(from.as_ref(), self.max_iter)?;
@@ -241,7 +242,7 @@ impl Fddl {
             }
             codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
             let terms = codes.terms(z.as_ref());
-            let change = relative_change(d.as_ref(), before.as_ref());
+            let change = relative_change(&d, &before);
             let snapshot = || -> Result<Box<dyn Classifier>> {
                 Ok(Box::new(self.model(
                     train.classes(),
@@ -313,8 +314,9 @@ impl FddlModel {
     fn global_terms(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let (z, correlations) = self.code(x);
         let squared = self.residuals.of(x, z.as_ref(), correlations.as_ref()).squared;
-        let along = mul(self.means.transpose(), z.as_ref());
-        let (mean_energies, code_energies) = (energies(self.means.as_ref()), energies(z.as_ref()));
+        let along = mul(self.means.transpose(), &z);
+        let mean_energies = energies(self.means.as_ref());
+        let code_energies = energies(z.as_ref());
         let (n_classes, n) = squared.shape();
         let apart = |c, i| (code_energies[i] - 2.0 * along[(c, i)] + mean_energies[c]).max(0.0);
         let fit = |c, i| if self.blocks.size(c) == 0 { f64::INFINITY } else { squared[(c, i)] };
@@ -355,7 +357,7 @@ impl FddlModel {
 }
 
 fn energies(x: MatRef<'_, f64>) -> Vec<f64> {
-    x.col_iter().map(|x| x.squared_norm_l2()).collect()
+    column_energies(x)
 }
 
 impl Classifier for FddlModel {

@@ -69,7 +69,7 @@ impl Classifier for KnnModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        let distances = squared_distances(self.samples.as_ref(), x);
+        let distances = squared_distances(&self.samples, x);
         let mut scores = Mat::zeros(self.classes.len(), x.ncols());
         let mut order: Vec<usize> = (0..self.targets.len()).collect();
         for (j, column) in distances.col_iter().enumerate() {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn ties_go_to_the_nearer_class() {
         let x = faer::mat![[0.0, 1.0]];
-        let train = Dataset::new(x.as_ref(), &["a".to_string(), "b".to_string()]).unwrap();
+        let train = Dataset::new(&x, &["a".to_string(), "b".to_string()]).unwrap();
         let model = Knn { k: 2 }.fit(&train, &mut ()).unwrap();
         assert_eq!(model.predict(faer::mat![[0.2, 0.9]].as_ref()).unwrap(), [0, 1]);
     }

@@ -60,7 +60,8 @@ impl LabelKsvd<'_> {
 
     /// `W0` by ridge regression on the codes of `D0`, then K-SVD on samples and labels.
     pub fn learn(&self, d0: MatRef<'_, f64>, z0: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        let (train, m) = (self.train(), d0.nrows());
+        let train = self.train();
+        let m = d0.nrows();
         let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
         let stacked = |i: usize, k: usize| if i < m { d0[(i, k)] } else { self.weights[i - m] * w0[(i - m, k)] };
         let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
@@ -122,7 +123,7 @@ impl LabelKsvd<'_> {
         let n_classes = train.n_classes();
         let weights = match (self.readout, self.fitted_joint) {
             (Readout::Refit, _) => {
-                let z = encode(gram(d.as_ref()).as_ref(), d.as_ref(), train.x(), self.sparsity.0).to_dense();
+                let z = encode(gram(&d).as_ref(), d.as_ref(), train.x(), self.sparsity.0).to_dense();
                 ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
             }
             (Readout::Joint, Some(rescaled)) => {
@@ -157,7 +158,7 @@ mod tests {
         let train = synth::blobs(3, 12, 9, 1);
         let (targets, weights) = (train.targets(), [0.7, 1.0, 1.5]);
         let d0 = concat_columns(&sample_atoms(&train, &Blocks::from_sizes([4, 3, 5]), 1));
-        let z0 = encode(gram(d0.as_ref()).as_ref(), d0.as_ref(), train.x(), 3).to_dense();
+        let z0 = encode(gram(&d0).as_ref(), d0.as_ref(), train.x(), 3).to_dense();
         let core = LabelKsvd {
             full: &train,
             reduced: None,

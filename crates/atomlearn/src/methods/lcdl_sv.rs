@@ -294,7 +294,7 @@ impl LcdlSv {
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks, svm: Svm) -> Result<LcdlSvModel> {
-        let coder = RidgeResiduals::new(dictionary.as_ref(), blocks, self.eta1(), "LCDL-SV test coder")?;
+        let coder = RidgeResiduals::new(&dictionary, blocks, self.eta1(), "LCDL-SV test coder")?;
         let folded = mul(svm.weights.transpose(), coder.map());
         Ok(LcdlSvModel {
             classes,
@@ -326,7 +326,7 @@ impl LcdlSvModel {
     }
 
     fn svm_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        self.svm.with_bias(mul(self.folded.as_ref(), x))
+        self.svm.with_bias(mul(&self.folded, x))
     }
 }
 

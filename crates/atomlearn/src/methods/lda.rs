@@ -121,8 +121,9 @@ impl Fit for Lda {
 
     fn learn(&self, given: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
         let Seen { middle, n_features, reduced, train, means, spread } = Seen::new(given)?;
-        let (m, n) = (train.n_features(), train.n_samples() as f64);
-        let mut within = outer_gram(spread.as_ref());
+        let m = train.n_features();
+        let n = train.n_samples() as f64;
+        let mut within = outer_gram(&spread);
         within *= faer::Scale(1.0 / n);
         let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / n_features as f64;
         let s = match self.shrinkage {
@@ -139,11 +140,11 @@ impl Fit for Lda {
         let factor = Spd::new(within, "LDA").map_err(|_| {
             Error::numeric("LDA", format!("the covariance within classes is singular with shrinkage = {s}; raise it"))
         })?;
-        let weights = factor.solve(means.as_ref());
+        let weights = factor.solve(&means);
         let prior = |c: usize| (train.class(c).ncols() as f64 / n).ln();
         let bias =
             (0..train.n_classes()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
-        let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(weights.as_ref()));
+        let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(&weights));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
         Ok(LdaModel { classes: given.classes().to_vec(), linear: Svm { weights, bias }.seen_from(&origin) })
     }
@@ -174,7 +175,8 @@ impl Seen {
         let train = reduced.as_ref().map_or(full, |reduced| reduced.train.clone());
         let of_classes: Vec<Vec<f64>> = (0..train.n_classes()).map(|c| mean(train.class(c))).collect();
         let means = Mat::from_fn(train.n_features(), train.n_classes(), |i, c| of_classes[c][i]);
-        let (targets, x) = (train.targets(), train.x());
+        let targets = train.targets();
+        let x = train.x();
         let spread = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - means[(i, targets[j])]);
         Ok(Seen { middle, n_features: given.n_features(), reduced, means, spread, train })
     }
@@ -240,16 +242,16 @@ mod tests {
             let targets = train.targets();
             let means: Vec<Vec<f64>> = (0..3).map(|c| mean(train.class(c))).collect();
             let centred = Mat::from_fn(dim, train.n_samples(), |i, j| train.x()[(i, j)] - means[targets[j]][i]);
-            let w = faer::Scale(1.0 / train.n_samples() as f64) * mul(centred.as_ref(), centred.transpose());
+            let w = faer::Scale(1.0 / train.n_samples() as f64) * mul(&centred, centred.transpose());
             let level = (0..dim).map(|i| w[(i, i)]).sum::<f64>() / dim as f64;
             let s = Mat::from_fn(dim, dim, |i, j| 0.8 * w[(i, j)] + if i == j { 0.2 * level } else { 0.0 });
-            let inverse = Spd::new(s, "t").unwrap().solve(Mat::identity(dim, dim).as_ref());
+            let inverse = Spd::new(s, "t").unwrap().solve(Mat::identity(dim, dim));
             let x = synth::blobs(3, 2, dim, 5);
             let scores = model.scores(x.x()).unwrap();
             for j in 0..6 {
                 let likelihood = |c: usize| {
                     let d = Mat::from_fn(dim, 1, |i, _| x.x()[(i, j)] - means[c][i]);
-                    -0.5 * mul(d.transpose(), mul(inverse.as_ref(), d.as_ref()).as_ref())[(0, 0)]
+                    -0.5 * mul(d.transpose(), mul(&inverse, &d))[(0, 0)]
                 };
                 for c in 1..3 {
                     let (found, expected) = (scores[(c, j)] - scores[(0, j)], likelihood(c) - likelihood(0));
@@ -332,7 +334,7 @@ mod tests {
             let mu: Vec<Vec<f64>> = (0..2).map(|c| mean(train.class(c))).collect();
             let targets = train.targets();
             let centred = Mat::from_fn(10, train.n_samples(), |i, j| train.x()[(i, j)] - mu[targets[j]][i]);
-            let w = faer::Scale(1.0 / train.n_samples() as f64) * outer_gram(centred.as_ref());
+            let w = faer::Scale(1.0 / train.n_samples() as f64) * outer_gram(&centred);
             let level = (0..10).map(|i| w[(i, i)]).sum::<f64>() / 10.0;
             ledoit_wolf(&centred, &w, level, 10)
         };

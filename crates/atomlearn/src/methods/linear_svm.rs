@@ -99,7 +99,7 @@ pub(super) fn best_theta(
         }
         let scores = svm::left_out(x, &targets, &svm, 1.0 / theta)?;
         last = Some(svm);
-        jury.verdict(select_columns(scores.as_ref(), &jury.places))
+        jury.verdict(select_columns(&scores, &jury.places))
     })
 }
 

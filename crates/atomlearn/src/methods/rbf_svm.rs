@@ -65,12 +65,13 @@ impl RbfSvm {
 
     /// The best of some multiples of the usual width.
     fn best_width(&self, jury: &Jury, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
-        let (targets, tau) = (train.targets(), 1.0 / self.theta.unwrap_or(THETA));
+        let targets = train.targets();
+        let tau = 1.0 / self.theta.unwrap_or(THETA);
         descend(&WIDTHS, USUAL_WIDTH, watch, |scale| {
             let (_, features) = RbfSvm { gamma_scale: Some(scale), ..self.clone() }.map(train, &mut ())?;
             let svm = svm::fit(features.as_ref(), &targets, train.n_classes(), tau, None, &mut ())?;
             let scores = svm::left_out(features.as_ref(), &targets, &svm, tau)?;
-            jury.verdict(select_columns(scores.as_ref(), &jury.places))
+            jury.verdict(select_columns(&scores, &jury.places))
         })
     }
 }
@@ -119,7 +120,7 @@ impl Fit for RbfSvm {
         let (map, features) = self.map(train, watch)?;
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let svm = svm::fit(features.as_ref(), &train.targets(), train.n_classes(), tau, None, watch)?;
-        let dual = Svm { weights: mul(map.root().as_ref(), svm.weights.as_ref()), bias: svm.bias };
+        let dual = Svm { weights: mul(map.root(), &svm.weights), bias: svm.bias };
         let gamma = map.gamma()[(0, 0)];
         Ok(RbfSvmModel { classes: train.classes().to_vec(), samples: train.x().to_owned(), dual, gamma })
     }
@@ -204,7 +205,7 @@ mod tests {
         let radius = |j: usize| if j.is_multiple_of(2) { 1.0 } else { 3.0 };
         let x = Mat::from_fn(2, 60, |i, j| radius(j) * if i == 0 { angle(j).cos() } else { angle(j).sin() });
         let labels: Vec<String> = (0..60).map(|j| (j % 2).to_string()).collect();
-        let train = Dataset::new(x.as_ref(), &labels).unwrap();
+        let train = Dataset::new(&x, &labels).unwrap();
         let right = |found: Vec<usize>| found.iter().zip(train.targets()).filter(|(a, b)| **a == *b).count();
         assert_eq!(right(RbfSvm::default().fit(&train, &mut ()).unwrap().predict(train.x()).unwrap()), 60);
         assert!(right(LinearSvm::default().fit(&train, &mut ()).unwrap().predict(train.x()).unwrap()) < 50);

@@ -10,7 +10,7 @@
 
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
-use crate::linalg::{Spd, inner, mul, mul_add};
+use crate::linalg::{Spd, add_diagonal, inner, mul, mul_add};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
@@ -61,7 +61,7 @@ impl Fit for Ridge {
         let map = ridge_map(train.x(), self.lambda.unwrap_or(LAMBDA), "ridge regression")?;
         let targets = train.targets();
         let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), |c, i| f64::from(u8::from(targets[i] == c)));
-        Ok(RidgeModel { classes: train.classes().to_vec(), weights: mul(onehot.as_ref(), map.as_ref()) })
+        Ok(RidgeModel { classes: train.classes().to_vec(), weights: mul(&onehot, &map) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RidgeModel> {
@@ -89,16 +89,17 @@ impl Partitioned for Ridge {
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
         let mut system = scatters[0].clone();
         let lambda = self.lambda.unwrap_or(LAMBDA);
-        (0..system.nrows()).for_each(|i| system[(i, i)] += lambda);
+        add_diagonal(&mut system, lambda);
         let factor = Spd::new(system, "ridge regression")?;
-        let (mean, n) = (moments.mean(), moments.n_samples());
-        let along = factor.solve(mean.as_ref());
-        let weight = n / (1.0 + n * inner(mean.as_ref(), along.as_ref()));
+        let mean = moments.mean();
+        let n = moments.n_samples();
+        let along = factor.solve(&mean);
+        let weight = n / (1.0 + n * inner(&mean, &along));
         // The class sums are their centred parts and `counts_c mu`; what the inverse makes of `mu` is `along weight / n`.
-        let mut weights = factor.solve(moments.centred_sums().as_ref());
-        let seen = mul(mean.transpose(), weights.as_ref());
+        let mut weights = factor.solve(moments.centred_sums());
+        let seen = mul(mean.transpose(), &weights);
         let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
-        mul_add(weights.as_mut(), 1.0, along.as_ref(), back.as_ref());
+        mul_add(weights.as_mut(), 1.0, &along, &back);
         let mut parts = Parts::default();
         parts.put("weights", weights.transpose());
         Ok(Start::Done(parts))
@@ -123,7 +124,7 @@ impl Classifier for RidgeModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![mul(self.weights.as_ref(), x)]
+        vec![mul(&self.weights, x)]
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
@@ -143,7 +144,7 @@ mod tests {
         let scores = model.scores(train.x()).unwrap();
         let targets = train.targets();
         let residual = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)) - scores[(c, i)]);
-        let gradient = mul(residual.as_ref(), train.x().transpose()) - faer::Scale(0.1) * &model.weights;
+        let gradient = mul(&residual, train.x().transpose()) - faer::Scale(0.1) * &model.weights;
         assert!(gradient.norm_max() < 1e-10);
     }
 

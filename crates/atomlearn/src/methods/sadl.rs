@@ -102,7 +102,7 @@ pub struct SadlModel {
 
 impl SadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, structure: Mat<f64>, classifier: Mat<f64>) -> Self {
-        let folded = mul(mul(classifier.as_ref(), structure.as_ref()).as_ref(), analysis.transpose());
+        let folded = mul(mul(&classifier, &structure), analysis.transpose());
         SadlModel { classes, analysis, structure, classifier, folded }
     }
 }
@@ -168,14 +168,17 @@ impl Sadl {
         let (omega, start) = self.start(train, &problem, reduced.as_ref());
         let finish = |state: &Iterate| -> SadlModel {
             let rows = self.analysis(&problem, &state.z).unwrap_or_else(|| omega.clone());
-            let rows = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_rows(rows.as_ref()));
-            let (q, w) = (state.q.clone(), state.w.clone());
+            let rows = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_rows(&rows));
+            let q = state.q.clone();
+            let w = state.w.clone();
             SadlModel::new(train.classes().to_vec(), rows.transpose().to_owned(), q, w)
         };
 
         let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let (mut state, mut duals) = (start.clone(), Duals::new(&problem, SAFETY));
-        let (mut best, mut held) = (f64::INFINITY, f64::INFINITY);
+        let mut state = start.clone();
+        let mut duals = Duals::new(&problem, SAFETY);
+        let mut best = f64::INFINITY;
+        let mut held = f64::INFINITY;
         if let Some(from) = from {
             (best, held) = (from.value_or_infinite("best")?, from.value_or_infinite("held")?);
             (state, duals) = self.restore_iterate(from, &problem, (&start, &duals))?;
@@ -237,7 +240,7 @@ impl Sadl {
         let map = ridge_map(train.x(), self.lambda2, "SADL dictionary")?;
         // K n^2 against 2 K m n multiply-adds per iteration.
         let direct = !self.normalize_rows && train.n_samples() <= 2 * train.n_features();
-        let map_x = direct.then(|| mul(map.as_ref(), train.x()));
+        let map_x = direct.then(|| mul(&map, train.x()));
         let (targets, (_, rows)) = (train.targets(), self.per_class(train.n_samples(), train.n_classes()));
         let onehot = |repeat: usize| {
             Mat::from_fn(train.n_classes() * repeat, targets.len(), |r, i| {
@@ -250,7 +253,8 @@ impl Sadl {
     /// Unit Gaussian atoms, Gaussian `Q` and `W`.
     fn draws(&self, n_features: usize, n_samples: usize, n_classes: usize) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
         let (atoms, rows) = self.per_class(n_samples, n_classes);
-        let (k, s) = (atoms * n_classes, rows * n_classes);
+        let k = atoms * n_classes;
+        let s = rows * n_classes;
         let mut atoms = gaussian(&mut stream(self.seed, 0), n_features, k);
         normalize_columns(atoms.as_mut());
         let scaled = |index: usize, rows: usize, cols: usize| {
@@ -262,8 +266,8 @@ impl Sadl {
     /// The draws, and `Z = Omega X`.
     fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, Iterate) {
         let (omega, q, w) = self.draws(train.n_features(), train.n_samples(), train.n_classes());
-        let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(omega.as_ref()));
-        let z = mul(omega.as_ref(), problem.x);
+        let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(&omega));
+        let z = mul(&omega, problem.x);
         let state = Iterate { seen: z.clone(), z, q, w };
         (omega, state)
     }
@@ -280,35 +284,36 @@ impl Sadl {
     /// `Omega X` for `Omega = Z Pi`.
     fn analysed(&self, problem: &Problem<'_>, z: &Mat<f64>) -> Mat<f64> {
         match (&problem.map_x, self.analysis(problem, z)) {
-            (Some(map_x), _) => mul(z.as_ref(), map_x.as_ref()),
-            (None, Some(omega)) => mul(omega.as_ref(), problem.x),
+            (Some(map_x), _) => mul(z, map_x),
+            (None, Some(omega)) => mul(&omega, problem.x),
             (None, None) => Mat::zeros(z.nrows(), z.ncols()),
         }
     }
 
     /// One sweep of the linearised ADMM; returns the relative misfit of the constraints.
     fn admm_step(&self, problem: &Problem<'_>, state: &mut Iterate, duals: &mut Duals) -> f64 {
-        let (mu, safety) = (duals.penalty, duals.safety);
+        let mu = duals.penalty;
+        let safety = duals.safety;
         // Z: proximal step on 1/(2 mu) |Z - Omega X|^2 + 1/2 |E1|^2 + 1/2 |E2|^2.
-        let wq = mul(state.w.as_ref(), state.q.as_ref());
+        let wq = mul(&state.w, &state.q);
         let [e1, e2] = duals.errors(problem, state);
         let eta = floor(safety * (1.0 / mu + squared_norm(&state.q) + squared_norm(&wq)));
         let mut step = Scale(-1.0 / mu) * (&state.z - &state.seen);
-        mul_add(step.as_mut(), 1.0, state.q.transpose(), e1.as_ref());
-        mul_add(step.as_mut(), 1.0, wq.transpose(), e2.as_ref());
+        mul_add(step.as_mut(), 1.0, state.q.transpose(), &e1);
+        mul_add(step.as_mut(), 1.0, wq.transpose(), &e2);
         state.z += Scale(1.0 / eta) * step;
         soft(state.z.as_mut(), self.lambda1 / (mu * eta));
         // Q.
         let [mut e1, e2] = duals.errors(problem, state);
         let eta = floor(safety * ((1.0 + squared_norm(&state.w)) * squared_norm(&state.z) + self.delta / mu));
-        mul_add(e1.as_mut(), 1.0, state.w.transpose(), e2.as_ref());
-        let step = mul(e1.as_ref(), state.z.transpose()) - Scale(self.delta / mu) * &state.q;
+        mul_add(e1.as_mut(), 1.0, state.w.transpose(), &e2);
+        let step = mul(&e1, state.z.transpose()) - Scale(self.delta / mu) * &state.q;
         state.q += Scale(1.0 / eta) * step;
         // W.
-        let structured = mul(state.q.as_ref(), state.z.as_ref());
+        let structured = mul(&state.q, &state.z);
         let [_, e2] = duals.errors_of(problem, &structured, &state.w);
         let eta = floor(safety * (squared_norm(&structured) + self.delta / mu));
-        let step = mul(e2.as_ref(), structured.transpose()) - Scale(self.delta / mu) * &state.w;
+        let step = mul(&e2, structured.transpose()) - Scale(self.delta / mu) * &state.w;
         state.w += Scale(1.0 / eta) * step;
         // Omega, slacks, multipliers.
         state.seen = self.analysed(problem, &state.z);
@@ -317,10 +322,10 @@ impl Sadl {
 
     /// The terms of `J`.
     fn terms(&self, problem: &Problem<'_>, state: &Iterate) -> [(&'static str, f64); 5] {
-        let structured = mul(state.q.as_ref(), state.z.as_ref());
-        let labelled = mul(state.w.as_ref(), structured.as_ref());
+        let structured = mul(&state.q, &state.z);
+        let labelled = mul(&state.w, &structured);
         let norms = state.q.squared_norm_l2() + state.w.squared_norm_l2();
-        let omega = inner(state.z.as_ref(), state.seen.as_ref()) - state.seen.squared_norm_l2();
+        let omega = inner(&state.z, &state.seen) - state.seen.squared_norm_l2();
         let values = [
             (&state.z - &state.seen).squared_norm_l2(),
             state.z.norm_l1(),
@@ -361,11 +366,13 @@ impl Sadl {
         problem: &Problem<'_>,
         (start, duals): (&Iterate, &Duals),
     ) -> Result<(Iterate, Duals)> {
-        let (penalty, safety) = (state.value("penalty")?, state.value("safety")?);
+        let penalty = state.value("penalty")?;
+        let safety = state.value("safety")?;
         let mut parts = state.into_parts(&[]);
         let mut like = |name: &str, like: &Mat<f64>| parts.take_shaped(name, like.nrows(), like.ncols());
         let z = like("codes", &start.z)?;
-        let (q, w) = (like("structure", &start.q)?, like("classifier", &start.w)?);
+        let q = like("structure", &start.q)?;
+        let w = like("classifier", &start.w)?;
         let [structure, labels] = &duals.slack;
         let slack = [like("structure_slack", structure)?, like("label_slack", labels)?];
         let multiplier = [like("structure_multiplier", structure)?, like("label_multiplier", labels)?];
@@ -390,11 +397,11 @@ impl Duals {
 
     /// `E1 = Y1 / mu + H - slack1 - Q Z`, `E2 = Y2 / mu + L - slack2 - W Q Z`.
     fn errors(&self, problem: &Problem<'_>, state: &Iterate) -> [Mat<f64>; 2] {
-        self.errors_of(problem, &mul(state.q.as_ref(), state.z.as_ref()), &state.w)
+        self.errors_of(problem, &mul(&state.q, &state.z), &state.w)
     }
 
     fn errors_of(&self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>) -> [Mat<f64>; 2] {
-        let labelled = mul(w.as_ref(), structured.as_ref());
+        let labelled = mul(w, structured);
         let error = |k: usize, goal: &Mat<f64>, reached: &Mat<f64>| {
             Scale(1.0 / self.penalty) * &self.multiplier[k] + goal - &self.slack[k] - reached
         };
@@ -403,7 +410,7 @@ impl Duals {
 
     /// `slack = (mu (goal - reached) + Y) / (rho + mu)`, `Y += mu (goal - reached - slack)`; returns the misfit.
     fn update(&mut self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>, rho: f64) -> f64 {
-        let labelled = mul(w.as_ref(), structured.as_ref());
+        let labelled = mul(w, structured);
         let mu = self.penalty;
         let mut misfit = 0.0;
         for (k, (goal, reached)) in
@@ -412,11 +419,11 @@ impl Duals {
             let gap = goal - reached;
             self.slack[k] = Scale(1.0 / (rho + mu)) * (Scale(mu) * &gap + &self.multiplier[k]);
             let rest = gap - &self.slack[k];
-            misfit += frobenius(rest.as_ref());
+            misfit += frobenius(&rest);
             self.multiplier[k] += Scale(mu) * rest;
         }
         self.penalty = Self::next_penalty(mu);
-        misfit / frobenius(problem.labels.as_ref())
+        misfit / frobenius(&problem.labels)
     }
 
     fn next_penalty(penalty: f64) -> f64 {
@@ -440,8 +447,8 @@ fn diverges() -> Error {
 
 /// `|A|_2^2`, from the smaller Gram matrix.
 fn squared_norm(a: &Mat<f64>) -> f64 {
-    let small = if a.nrows() <= a.ncols() { outer_gram(a.as_ref()) } else { gram(a.as_ref()) };
-    top_eigenvalue(small.as_ref())
+    let small = if a.nrows() <= a.ncols() { outer_gram(a) } else { gram(a) };
+    top_eigenvalue(&small)
 }
 
 impl Classifier for SadlModel {
@@ -468,7 +475,7 @@ impl Classifier for SadlModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![mul(self.folded.as_ref(), x)]
+        vec![mul(&self.folded, x)]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {

@@ -103,7 +103,7 @@ pub fn ridge_readout(z: MatRef<'_, f64>, targets: &[usize], n_classes: usize, ri
     for (i, &c) in targets.iter().enumerate() {
         sums.col_mut(c).iter_mut().zip(z.col(i).iter()).for_each(|(sum, z)| *sum += z);
     }
-    Ok(Spd::new(system, "ridge regression on sparse codes")?.solve(sums.as_ref()).transpose().to_owned())
+    Ok(Spd::new(system, "ridge regression on sparse codes")?.solve(&sums).transpose().to_owned())
 }
 
 /// A dictionary with a linear classifier on its sparse codes.
@@ -119,7 +119,7 @@ pub struct SparseLinear {
 impl SparseLinear {
     /// From its parts; all sizes must agree.
     pub fn new(classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>, wanted: Option<usize>) -> Self {
-        let gram = gram(dictionary.as_ref());
+        let gram = gram(&dictionary);
         let sparsity = sparsity(wanted, dictionary.nrows(), dictionary.ncols());
         SparseLinear { classes, dictionary, gram, weights, sparsity }
     }
@@ -132,7 +132,7 @@ impl SparseLinear {
         weights: Mat<f64>,
         wanted: Option<usize>,
     ) -> Self {
-        let dictionary = reduced.map_or_else(|| atoms.clone(), |reduced| reduced.lift_columns(atoms.as_ref()));
+        let dictionary = reduced.map_or_else(|| atoms.clone(), |reduced| reduced.lift_columns(&atoms));
         SparseLinear::new(train.classes().to_vec(), dictionary, weights, wanted)
     }
 
@@ -176,7 +176,7 @@ impl Classifier for SparseLinear {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![mul(self.weights.as_ref(), self.codes(x).to_dense().as_ref())]
+        vec![mul(&self.weights, self.codes(x).to_dense())]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
@@ -212,7 +212,7 @@ mod tests {
         let h = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)));
         let mut system = outer_gram(z);
         (0..7).for_each(|k| system[(k, k)] += 0.5);
-        assert!((mul(w.as_ref(), system.as_ref()) - mul(h.as_ref(), z.transpose())).norm_max() < 1e-10);
+        assert!((mul(&w, &system) - mul(&h, z.transpose())).norm_max() < 1e-10);
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             let half = |rest: usize| {
                 let columns: Vec<usize> = (0..120).filter(|i| i % 2 == rest).collect();
                 let labels: Vec<String> = columns.iter().map(|i| (i / 24).to_string()).collect();
-                Dataset::new(select_columns(data.x(), &columns).as_ref(), &labels).unwrap()
+                Dataset::new(select_columns(data.x(), &columns), &labels).unwrap()
             };
             for key in KEYS {
                 let model = fit(key, "{}", &half(0), &mut ());
@@ -267,7 +267,7 @@ mod tests {
         let rich = synth::blobs(3, 8, 10, 9);
         let keep = [0, 1, 2, 3, 4, 5, 8, 16, 17];
         let labels: Vec<String> = keep.iter().map(|&i| (i / 8).to_string()).collect();
-        let poor = Dataset::new(select_columns(rich.x(), &keep).as_ref(), &labels).unwrap();
+        let poor = Dataset::new(select_columns(rich.x(), &keep), &labels).unwrap();
         // One class of zeros, one with a sample twice.
         let x = Mat::from_fn(10, 9, |i, j| if j < 3 { 0.0 } else { poor.x()[(i, if j == 4 { 3 } else { j })] });
         let zeros = poor.with_features(x).unwrap();

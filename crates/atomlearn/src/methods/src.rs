@@ -16,7 +16,7 @@
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso_with_identity};
-use crate::linalg::mul;
+use crate::linalg::{column_energies, mul};
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
@@ -60,7 +60,7 @@ pub struct SrcModel {
 
 impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
-        let residuals = ClassResiduals::new(dictionary.as_ref(), &blocks);
+        let residuals = ClassResiduals::new(&dictionary, &blocks);
         let coder = match self.form {
             Form::Penalised if !self.occlusion => LassoCoder::penalized(dictionary.as_ref()),
             _ => LassoCoder::plain(dictionary.as_ref()),
@@ -92,7 +92,7 @@ impl SrcModel {
     /// Codes `z`, the samples without their errors `x - e`, and the correlations `D^T (x - e)`.
     fn code(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>, Mat<f64>) {
         let n_atoms = self.dictionary.ncols();
-        let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
+        let energies: Vec<f64> = column_energies(x);
         let task = match self.params.form {
             Form::Penalised => LassoTask::Penalized(self.params.lambda),
             Form::Epsilon => LassoTask::Within(self.params.epsilon),
@@ -106,10 +106,11 @@ impl SrcModel {
         let mut both = Mat::zeros(n_atoms + x.nrows(), x.ncols());
         both.subrows_mut(0, n_atoms).copy_from(&correlations);
         both.subrows_mut(n_atoms, x.nrows()).copy_from(x);
-        let (d, g) = (self.dictionary.as_ref(), self.coder.gram());
+        let d = self.dictionary.as_ref();
+        let g = self.coder.gram();
         let codes = lasso_with_identity(d, g, both.as_ref(), &energies, task, limits).codes.to_dense();
         let clean = x - codes.subrows(n_atoms, x.nrows());
-        let correlations = mul(d.transpose(), clean.as_ref());
+        let correlations = mul(d.transpose(), &clean);
         (codes.subrows(0, n_atoms).to_owned(), clean, correlations)
     }
 
@@ -206,12 +207,12 @@ mod tests {
     #[test]
     fn a_common_rotation_changes_nothing() {
         let (train, test) = (synth::blobs(3, 6, 9, 1), synth::blobs(3, 20, 9, 2));
-        let (q, _) = crate::linalg::qr(Mat::from_fn(9, 9, |i, j| ((i * 7 + j * j * 3) % 11) as f64 - 5.0).as_ref());
-        let rotated = train.with_features(mul(q.as_ref(), train.x())).unwrap();
+        let (q, _) = crate::linalg::qr(Mat::from_fn(9, 9, |i, j| ((i * 7 + j * j * 3) % 11) as f64 - 5.0));
+        let rotated = train.with_features(mul(&q, train.x())).unwrap();
         let src = Src { tolerance: 1e-10, ..Src::default() };
         let scores = src.fit(&train, &mut ()).unwrap().scores(test.x()).unwrap();
-        let turned = src.fit(&rotated, &mut ()).unwrap().scores(mul(q.as_ref(), test.x()).as_ref()).unwrap();
-        assert_eq!(best_class(scores.as_ref()), best_class(turned.as_ref()));
+        let turned = src.fit(&rotated, &mut ()).unwrap().scores(mul(&q, test.x()).as_ref()).unwrap();
+        assert_eq!(best_class(&scores), best_class(&turned));
         assert!((scores - turned).norm_max() < 1e-4);
     }
 
@@ -220,7 +221,7 @@ mod tests {
         let (train, test) = (synth::blobs(3, 6, 9, 1), synth::blobs(3, 20, 9, 2));
         let order: Vec<usize> = (0..18).map(|i| (i * 5) % 18).collect();
         let labels: Vec<String> = order.iter().map(|&i| train.targets()[i].to_string()).collect();
-        let shuffled = Dataset::new(crate::linalg::select_columns(train.x(), &order).as_ref(), &labels).unwrap();
+        let shuffled = Dataset::new(crate::linalg::select_columns(train.x(), &order), &labels).unwrap();
         let src = Src { tolerance: 1e-10, ..Src::default() };
         let predict = |data: &Dataset| src.fit(data, &mut ()).unwrap().predict(test.x()).unwrap();
         assert_eq!(predict(&train), predict(&shuffled));

@@ -82,7 +82,8 @@ impl Iterate {
         let mut parts = state.into_parts(train.classes());
         let d = parts.take_shaped("dictionary", train.n_features(), None)?;
         let z = parts.take_shaped("codes", d.ncols(), train.n_samples())?;
-        let (svm, multipliers) = (parts.take_svm(Some(d.ncols()))?, parts.take_row("multipliers", d.ncols())?);
+        let svm = parts.take_svm(Some(d.ncols()))?;
+        let multipliers = parts.take_row("multipliers", d.ncols())?;
         Ok(Iterate { d, z, svm, multipliers: Some(multipliers) })
     }
 }
@@ -100,7 +101,7 @@ impl Svgdl {
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(dictionary.as_ref(), self.lambda1, "SVGDL coder")?;
-        let folded = Svm { weights: mul(map.transpose(), svm.weights.as_ref()), bias: svm.bias.clone() };
+        let folded = Svm { weights: mul(map.transpose(), &svm.weights), bias: svm.bias.clone() };
         Ok(SvgdlModel { classes, dictionary, svm, map, folded })
     }
 
@@ -111,7 +112,7 @@ impl Svgdl {
 
     /// The model in all features again.
     fn lifted(&self, train: &Dataset, reduced: Option<&Reduced>, d: &Mat<f64>, svm: &Svm) -> Result<SvgdlModel> {
-        let dictionary = reduced.map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d.as_ref()));
+        let dictionary = reduced.map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
         self.model(train.classes().to_vec(), dictionary, svm.clone())
     }
 
@@ -120,18 +121,19 @@ impl Svgdl {
         let mut system = gram(d);
         (0..d.ncols()).for_each(|k| system[(k, k)] += self.lambda1);
         let p = Spd::new(system, "SVGDL codes")?;
-        let mut z = p.solve(mul(d.transpose(), train.x()).as_ref());
+        let mut z = p.solve(mul(d.transpose(), train.x()));
         let strength = self.strength();
         if strength == 0.0 || svm.weights.norm_max() == 0.0 {
             return Ok(z);
         }
-        let g = p.solve(svm.weights.as_ref());
-        let (coupling, targets) = (mul(svm.weights.transpose(), g.as_ref()), train.targets());
+        let g = p.solve(&svm.weights);
+        let coupling = mul(svm.weights.transpose(), &g);
+        let targets = train.targets();
         let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets: &targets };
-        let base = mul(svm.weights.transpose(), z.as_ref());
+        let base = mul(svm.weights.transpose(), &z);
         let previous = mul(svm.weights.transpose(), old);
         let w = margins.weights(base.as_ref(), previous.as_ref(), self.active_set);
-        mul_add(z.as_mut(), strength, g.as_ref(), w.as_ref());
+        mul_add(z.as_mut(), strength, &g, &w);
         Ok(z)
     }
 
@@ -179,7 +181,8 @@ impl Svgdl {
     fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SvgdlModel> {
         let reduced = range::reduce(full)?;
         let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let (targets, energy) = (train.targets(), frobenius(train.x()).powi(2));
+        let targets = train.targets();
+        let energy = frobenius(train.x()).powi(2);
 
         let left = iterations_left(from.as_ref(), self.max_iter)?;
         let Iterate { mut d, mut z, mut svm, mut multipliers } = match from {
@@ -188,9 +191,10 @@ impl Svgdl {
         };
         for iter in left {
             z = self.codes(train, d.as_ref(), &svm, z.as_ref())?;
-            let (e, f) = (mul(train.x(), z.transpose()), outer_gram(z.as_ref()));
+            let e = mul(train.x(), z.transpose());
+            let f = outer_gram(&z);
             let step = lagrange_dual::minimize(e.as_ref(), f.as_ref(), d.as_ref(), multipliers.as_deref(), watch)?;
-            let change = relative_change(step.dictionary.as_ref(), d.as_ref());
+            let change = relative_change(&step.dictionary, &d);
             (d, multipliers) = (step.dictionary, Some(step.multipliers));
             svm = svm::one_vs_rest(z.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, Some(&svm))?;
 
@@ -248,7 +252,7 @@ impl Classifier for SvgdlModel {
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        Some(mul(self.map.as_ref(), x))
+        Some(mul(&self.map, x))
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
@@ -299,7 +303,7 @@ mod tests {
         let (d, _) = class_pca_mean_of(&train, &[3; 3], &mut ()).unwrap();
         let strong = Svm { weights: Mat::from_fn(9, 3, |i, c| (i + c) as f64), bias: vec![1.0; 3] };
         let old = Mat::zeros(9, 18);
-        let ridge = mul(ridge_map(d.as_ref(), params.lambda1, "t").unwrap().as_ref(), train.x());
+        let ridge = mul(ridge_map(d.as_ref(), params.lambda1, "t").unwrap(), train.x());
         for (params, svm) in [(params.clone(), strong), (Svgdl { lambda2: 1.0, ..params }, Svm::zero(9, 3))] {
             let z = params.codes(&train, d.as_ref(), &svm, old.as_ref()).unwrap();
             assert!((z - &ridge).norm_max() < 1e-10);
@@ -312,7 +316,7 @@ mod tests {
         let Reduced { basis: q, train: small } = range::reduce(&wide).unwrap().unwrap();
         let params = Svgdl { atoms_per_class: Some(3), lambda2: 1e-3, max_iter: 6, tol: 0.0, ..Default::default() };
         let (a, b) = (params.fit(&wide, &mut ()).unwrap(), params.fit(&small, &mut ()).unwrap());
-        assert!((&a.dictionary - mul(q.as_ref(), b.dictionary.as_ref())).norm_max() < 1e-12);
+        assert!((&a.dictionary - mul(&q, &b.dictionary)).norm_max() < 1e-12);
         // Padding with zero rows makes as many features as samples: no reduction, other code path, same scores.
         let more = synth::blobs(3, 16, 40, 2);
         let padded = more.with_features(Mat::from_fn(60, 48, |i, j| if i < 40 { more.x()[(i, j)] } else { 0.0 }));
@@ -328,7 +332,7 @@ mod tests {
         let params = Svgdl { atoms_per_class: Some(4), ..Default::default() };
         let model = params.fit(&train, &mut ()).unwrap();
         assert!(accuracy(&model, &train) > 0.9);
-        assert!(column_norms(model.dictionary.as_ref()).iter().all(|&n| n <= 1.0 + 1e-12));
+        assert!(column_norms(&model.dictionary).iter().all(|&n| n <= 1.0 + 1e-12));
         let codes = model.codes_block(train.x()).unwrap();
         assert!((model.svm.scores(codes.as_ref()) - model.scores(train.x()).unwrap()).norm_max() < 1e-9);
         let again = params.restore(model.parts()).unwrap();
@@ -344,7 +348,7 @@ mod tests {
         let keep = [0, 1, 2, 3, 4, 5, 8, 16, 17];
         let x = crate::linalg::select_columns(rich.x(), &keep);
         let labels: Vec<String> = keep.iter().map(|&i| (i / 8).to_string()).collect();
-        let train = Dataset::new(x.as_ref(), &labels).unwrap();
+        let train = Dataset::new(&x, &labels).unwrap();
         let mut trace = Trace::default();
         let model = Svgdl { atoms_per_class: Some(10), ..Default::default() }.fit(&train, &mut trace).unwrap();
         assert_eq!(trace.warnings.len(), 1);

@@ -4,7 +4,7 @@
 //! A new one is a file of this folder with its [`StepSpec`] and its [`Step`], and a row of that table.
 
 use crate::export::{Graph, Value};
-use crate::linalg::{ZERO_NORM, column_norms};
+use crate::linalg::{View, ZERO_NORM, column_norms};
 use crate::{Error, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
@@ -32,7 +32,8 @@ pub struct Prep {
 
 impl PrepSpec {
     /// Fits the steps on training samples; returns them with the training samples after all steps.
-    pub fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
+    pub fn fit(&self, x: impl View, watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
+        let x = x.view();
         let mut prep = Prep::none(x.nrows());
         let raw_norms = column_norms(x);
         let mut buffers = Buffers::new();
@@ -110,7 +111,8 @@ impl Prep {
     }
 
     /// Takes raw samples through all steps; they must have [`Prep::n_features`] rows.
-    pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn apply(&self, x: impl View) -> Mat<f64> {
+        let x = x.view();
         if self.is_empty() {
             return x.to_owned();
         }
@@ -133,7 +135,8 @@ impl Prep {
     /// Patterns are directions: lengths mean nothing and means are not added. Of all raw patterns that `pca` maps to the
     /// same point it gives the shortest. Random projections and kernel maps have no useful way back; features that `standard` made zero
     /// come back as zero.
-    pub fn back(&self, patterns: MatRef<'_, f64>) -> Option<Mat<f64>> {
+    pub fn back(&self, patterns: impl View) -> Option<Mat<f64>> {
+        let patterns = patterns.view();
         self.steps.iter().rev().try_fold(patterns.to_owned(), |patterns, step| step.back(patterns))
     }
 

@@ -77,7 +77,7 @@ impl StepSpec for PcaSpec {
 
     fn fit_sums(&self, sums: &Sums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
         let scatter = sums.scatter(self)?;
-        let directions = pca_from_scatter(sums.mean.to_vec(), scatter.as_ref(), sums.n, self.keep.most(), "PCA")?;
+        let directions = pca_from_scatter(sums.mean.to_vec(), scatter, sums.n, self.keep.most(), "PCA")?;
         self.projection(directions, watch)
     }
 

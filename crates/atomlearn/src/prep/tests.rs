@@ -39,13 +39,13 @@ fn each_step_does_what_it_says() {
     let (_, unit) = fit("unit", &x);
     assert!(column_norms(&unit).iter().all(|n| (n - 1.0).abs() < 1e-14));
     let (_, centred) = fit("center", &x);
-    assert!(mean(centred.as_ref()).iter().all(|m| m.abs() < 1e-13));
+    assert!(mean(&centred).iter().all(|m| m.abs() < 1e-13));
     let (_, standard) = fit("standard", &x);
     assert!((0..6).all(|i| (standard.row(i).squared_norm_l2() - 12.0).abs() < 1e-10));
     let (_, p) = fit("pca:4", &x);
     let (_, u) = fit("pca-uncentered:4", &x);
-    assert!(mean(p.as_ref()).iter().all(|m| m.abs() < 1e-12) && mean(u.as_ref())[0].abs() > 1.0);
-    let all = pca(x.as_ref(), 6, "t").unwrap();
+    assert!(mean(&p).iter().all(|m| m.abs() < 1e-12) && mean(&u)[0].abs() > 1.0);
+    let all = pca(&x, 6, "t").unwrap();
     let (_, most) = fit("pca:90%", &x);
     let kept: f64 = all.variances[..most.nrows()].iter().sum();
     assert!(kept >= 0.9 * all.total_variance && kept - all.variances[most.nrows() - 1] < 0.9 * all.total_variance);
@@ -193,8 +193,8 @@ fn every_example_of_the_table_is_what_its_row_says() {
 #[test]
 fn steps_fitted_from_their_sums_equal_those_fitted_on_samples() {
     let x = positive();
-    let means = mean(x.as_ref());
-    let centred = crate::pca::centred(x.as_ref(), &means);
+    let means = mean(&x);
+    let centred = crate::pca::centred(&x, &means);
     let scatter = mul(&centred, centred.transpose());
     for text in ["center", "standard", "pca:3", "pca-uncentered:3", "random:4", "unit"] {
         let spec: PrepSpec = text.parse().unwrap();

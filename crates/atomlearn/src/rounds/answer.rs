@@ -180,12 +180,13 @@ impl Partition<'_> {
         let blocks = self.in_blocks(request, &|_, x| x);
         let m = centres.nrows();
         let of_class = |c: usize| {
-            let (mut sum, mut rest) = (Mat::zeros(m, m), Mat::zeros(m, 1));
+            let mut sum = Mat::zeros(m, m);
+            let mut rest = Mat::zeros(m, 1);
             for (b, x) in blocks.iter().enumerate() {
                 let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
                 if !mine.is_empty() {
-                    let centred = centred(select_columns(x.as_ref(), &mine), centres.subcols(c, 1));
-                    add_lower_outer(sum.as_mut(), 1.0, centred.as_ref());
+                    let centred = centred(select_columns(x, &mine), centres.subcols(c, 1));
+                    add_lower_outer(sum.as_mut(), 1.0, &centred);
                     rest += column_sums(centred.as_ref());
                 }
             }
@@ -227,7 +228,7 @@ impl Partition<'_> {
     ) -> Result<()> {
         let targets = self.targets(request, memo)?.to_vec();
         let right = |map: &Mat<f64>, features: &Features<'_>, targets: &[usize]| {
-            let best = best_class(features.scores(&map.transpose().to_owned()).as_ref());
+            let best = best_class(features.scores(&map.transpose().to_owned()));
             best.iter().zip(targets).filter(|(found, target)| found == target).count() as f64
         };
         let counts = self.in_blocks(request, &|b, x| {

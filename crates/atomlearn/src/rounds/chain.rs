@@ -48,7 +48,7 @@ impl Chain {
     /// The margins that the codes before link `i` violate.
     fn violated(&self, i: usize, x: MatRef<'_, f64>, w: &Mat<f64>, targets: &[usize]) -> Violated {
         let link = &self.links[i];
-        let scores = mul(link.from_x.as_ref(), x) + mul(link.from_w.as_ref(), w.as_ref());
+        let scores = mul(&link.from_x, x) + mul(&link.from_w, w);
         let n_classes = scores.nrows();
         let mut bits = vec![0u64; (n_classes * targets.len()).div_ceil(64)];
         for (sample, &target) in targets.iter().enumerate() {
@@ -73,6 +73,6 @@ impl Chain {
             let wrong = violated.bits[place / 64] >> (place % 64) & 1 == 1;
             sign(targets[sample], c) * if wrong { -BEYOND } else { BEYOND }
         });
-        margins.weights(mul(link.base.as_ref(), x).as_ref(), previous.as_ref(), self.active_set)
+        margins.weights(mul(&link.base, x).as_ref(), previous.as_ref(), self.active_set)
     }
 }

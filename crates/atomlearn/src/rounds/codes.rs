@@ -47,7 +47,7 @@ impl Coding {
     /// Codes `map x + a G w`. `last` is the SVM in the coordinates of the codes so far.
     pub(crate) fn set_pulled(&mut self, map: &Mat<f64>, pull: NextPull, last: &Svm) {
         let ((r, m), n_classes) = (map.shape(), last.bias.len());
-        let from = mul(last.weights.transpose(), self.transform.as_ref());
+        let from = mul(last.weights.transpose(), &self.transform);
         let from_w =
             if from.ncols() > m { from.subcols(m, n_classes).to_owned() } else { Mat::zeros(n_classes, n_classes) };
         let from_x = from.subcols(0, m).to_owned();
@@ -81,8 +81,8 @@ impl Coding {
         }
         let u = svm.weights.as_ref();
         let directions = directions(u);
-        let coupling = mul(u.transpose(), directions.as_ref());
-        let base = mul(u.transpose(), map.as_ref());
+        let coupling = mul(u.transpose(), &directions);
+        let base = mul(u.transpose(), &map);
         self.set_pulled(&map, NextPull { base, coupling, directions }, svm);
         Ok(None)
     }
@@ -193,24 +193,24 @@ impl CodeSums {
     /// `Y X_c^T` over the samples of class `c`, whose `X_c X_c^T` is `outer`; `rows` are those of the transform that matter.
     pub(crate) fn of_class(&self, class: usize, rows: MatRef<'_, f64>, outer: &Mat<f64>) -> Mat<f64> {
         let m = outer.nrows();
-        let mut cross = mul(rows.subcols(0, m), outer.as_ref());
+        let mut cross = mul(rows.subcols(0, m), outer);
         if let Some(pulls) = self.class_pulls.get(class) {
-            cross += mul(rows.subcols(m, pulls.nrows()), pulls.as_ref());
+            cross += mul(rows.subcols(m, pulls.nrows()), pulls);
         }
         cross
     }
 
     /// `Y Y^T` and `Y X^T`.
     pub(crate) fn of_codes(&self, transform: &Mat<f64>, moments: &Moments) -> (Mat<f64>, Mat<f64>) {
-        let half = mul(transform.as_ref(), self.second.as_ref());
-        let code_gram = mul(half.as_ref(), transform.transpose());
+        let half = mul(transform, &self.second);
+        let code_gram = mul(&half, transform.transpose());
         (code_gram, half.subcols(0, moments.n_features()).to_owned())
     }
 
     /// The SVM on codes one step from zero, where the sums are known.
     pub(crate) fn first_step(&self, transform: &Mat<f64>, moments: &Moments, tau: f64) -> Result<Newton> {
         let (code_gram, _) = self.of_codes(transform, moments);
-        let codes = mul(transform.as_ref(), self.by_class.as_ref());
+        let codes = mul(transform, &self.by_class);
         let (second, by_class) = bordered(&code_gram, &codes, &moments.counts);
         Newton::from_moments(&second, &by_class, tau)
     }

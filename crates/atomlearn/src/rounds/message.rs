@@ -38,7 +38,8 @@ impl Message {
 
     /// The bytes.
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
-        let (header, matrices) = (self.header.clone(), self.parts.clone());
+        let header = self.header.clone();
+        let matrices = self.parts.clone();
         archive::encode(&archive::Content { header, matrices, ..Default::default() })
     }
 

@@ -46,7 +46,7 @@ impl Moments {
 
     /// Mean of every class, features x classes.
     pub fn means(&self) -> Mat<f64> {
-        scaled_columns(self.sums.as_ref(), |c| 1.0 / self.counts[c])
+        scaled_columns(&self.sums, |c| 1.0 / self.counts[c])
     }
 
     /// `X_c X_c^T` from the scatter of the class about its mean.
@@ -68,7 +68,7 @@ impl Moments {
 /// Takes what rounding put between the centre of a scatter and the mean out of both: `rest` is the sum of `x - centre`. Returns the
 /// mean.
 pub(crate) fn about_the_mean(scatter: &mut Mat<f64>, centre: MatRef<'_, f64>, rest: &Mat<f64>, n: f64) -> Mat<f64> {
-    mul_add(scatter.as_mut(), -1.0 / n, rest.as_ref(), rest.transpose());
+    mul_add(scatter.as_mut(), -1.0 / n, rest, rest.transpose());
     Mat::from_fn(centre.nrows(), 1, |i, _| centre[(i, 0)] + rest[(i, 0)] / n)
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn class_pca_mean(
     for (c, scatter) in scatters.iter().enumerate() {
         let most = wanted[c].saturating_sub(1).min(moments.counts[c] as usize - 1);
         let mut mean = means.subcols(c, 1).to_owned();
-        let directions = pca_from_scatter(Vec::new(), scatter.as_ref(), moments.counts[c], most, "class-wise PCA")?;
+        let directions = pca_from_scatter(Vec::new(), scatter, moments.counts[c], most, "class-wise PCA")?;
         let mut atoms = vec![directions.basis];
         if normalize_columns(mean.as_mut()) == 0 {
             atoms.push(mean);

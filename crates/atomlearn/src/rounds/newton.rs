@@ -52,7 +52,8 @@ impl Newton {
     /// Starts where one step from zero leads; there all margins are violated, so that the sums are known: `second` is the
     /// sum of `f f^T` and `by_class` that of `f` by class, both with the constant 1 as last feature.
     pub(crate) fn from_moments(second: &Mat<f64>, by_class: &Mat<f64>, tau: f64) -> Result<Self> {
-        let (dim, n_classes) = (second.nrows(), by_class.ncols());
+        let dim = second.nrows();
+        let n_classes = by_class.ncols();
         let mut system = second.clone();
         (0..dim - 1).for_each(|i| system[(i, i)] += tau);
         let total = |i: usize| (0..n_classes).map(|c| by_class[(i, c)]).sum::<f64>();
@@ -100,7 +101,7 @@ impl Newton {
         let points = Mat::from_fn(self.candidate.nrows(), pending.len(), |i, p| self.candidate[(i, pending[p])]);
         match transform {
             None => points,
-            Some(transform) => mul(bordered(transform).transpose(), points.as_ref()),
+            Some(transform) => mul(bordered(transform).transpose(), &points),
         }
     }
 
@@ -120,8 +121,8 @@ impl Newton {
             let (slope, curvature) = match &transform {
                 None => (slope, curvature),
                 Some(t) => {
-                    let half = mul(t.as_ref(), curvature.as_ref());
-                    (mul(t.as_ref(), slope.as_ref()), mul(half.as_ref(), t.transpose()))
+                    let half = mul(t, &curvature);
+                    (mul(t, &slope), mul(&half, t.transpose()))
                 }
             };
             self.evaluate(class, loss, slope, curvature)?;
@@ -141,7 +142,8 @@ impl Newton {
         if let Some(before) = self.classes[class].value {
             let along: Vec<f64> = (0..=dim).map(|i| here[i] - self.point[(i, class)]).collect();
             let gradient: Vec<f64> = self.gradient.col(class).iter().copied().collect();
-            let (start, end) = (dot(&gradient, &along), dot(&slope, &along));
+            let start = dot(&gradient, &along);
+            let end = dot(&slope, &along);
             // Near the optimum rounding may hide the last decrease.
             if value > before + 2e-4 * start.min(0.0) + 1e-12 * before.abs() {
                 let share = if end > 0.0 { (start / (start - end)).clamp(0.1, 0.9) } else { 0.5 };
@@ -191,8 +193,8 @@ impl Newton {
         if dim == 0 {
             return Err(Error::Data("the checkpoint's SVM has no coordinates".into()));
         }
-        let (point, gradient) =
-            (message.take("svm.point", dim, classes.len())?, message.take("svm.gradient", dim, classes.len())?);
+        let point = message.take("svm.point", dim, classes.len())?;
+        let gradient = message.take("svm.gradient", dim, classes.len())?;
         Ok(Newton { tau, rounds, classes, candidate, point, gradient })
     }
 }
@@ -207,7 +209,7 @@ fn solve_bias_first(system: &Mat<f64>, rhs: &Mat<f64>) -> Result<Mat<f64>> {
         let why = "the features are too different in size, or too long, for its equations; standardise them (preprocessing step `standard`)";
         Error::numeric(STAGE, why)
     })?;
-    let solved = factor.solve(Mat::from_fn(n, rhs.ncols(), |i, j| rhs[(from(i), j)]).as_ref());
+    let solved = factor.solve(Mat::from_fn(n, rhs.ncols(), |i, j| rhs[(from(i), j)]));
     Ok(Mat::from_fn(n, rhs.ncols(), |i, j| solved[((i + 1) % n, j)]))
 }
 

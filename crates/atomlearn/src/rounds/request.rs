@@ -164,7 +164,8 @@ impl Request {
         let mut message = Message::decode(bytes, FORMAT)?;
         let classes: Vec<String> = message.get("classes")?;
         let prep = take_prep(&mut message)?;
-        let (m, n_classes) = (prep.n_out()?, classes.len());
+        let m = prep.n_out()?;
+        let n_classes = classes.len();
         let ask = match message.get("ask")? {
             Kind::Sum => Ask::Sum,
             Kind::Survey => Ask::Survey,
@@ -238,8 +239,9 @@ pub(crate) fn take_chain(message: &mut Message, m: usize, n_classes: usize) -> R
             coupling: take("coupling", n_classes, n_classes)?,
         });
     }
-    let (start, strength, active_set) =
-        (message.get("chain_start")?, message.get("strength")?, message.get("active_set")?);
+    let start = message.get("chain_start")?;
+    let strength = message.get("strength")?;
+    let active_set = message.get("active_set")?;
     Ok(Some(Chain { start, strength, active_set, links }))
 }
 

@@ -65,7 +65,7 @@ impl SparseChain {
             None => SadlCodes {
                 start: self.start,
                 links: 0,
-                z: mul(self.first.as_ref(), x),
+                z: mul(&self.first, x),
                 y: self.multiplier_rows().map(|rows| Mat::zeros(rows, x.ncols())),
             },
         };
@@ -104,20 +104,20 @@ impl SparseChain {
                 for (y, map) in codes.y.iter().zip(&maps) {
                     // The slack is Y / rho.
                     let error = Scale(1.0 / mu - 1.0 / self.rho) * y + gap(map, z, targets, link);
-                    mul_add(step.as_mut(), 1.0, map.transpose(), error.as_ref());
+                    mul_add(step.as_mut(), 1.0, map.transpose(), &error);
                 }
                 *z += Scale(1.0 / length) * step;
                 soft(z.as_mut(), self.lambda1 / (mu * length));
             }
             SparseStep::Descent { length, steps } => {
-                let curvature = Scale(self.rho) * (gram(maps[0].as_ref()) + gram(maps[1].as_ref()));
+                let curvature = Scale(self.rho) * (gram(&maps[0]) + gram(&maps[1]));
                 let mut pull = seen;
                 for map in &maps {
                     let goal = goal(map.nrows(), targets, link.w.nrows());
-                    mul_add(pull.as_mut(), self.rho, map.transpose(), goal.as_ref());
+                    mul_add(pull.as_mut(), self.rho, map.transpose(), &goal);
                 }
                 for _ in 0..steps {
-                    let gradient = &*z - &pull + mul(curvature.as_ref(), z.as_ref());
+                    let gradient = &*z - &pull + mul(&curvature, &z);
                     *z -= Scale(1.0 / length) * gradient;
                     soft(z.as_mut(), self.lambda1 / length);
                 }
@@ -151,7 +151,8 @@ impl SparseChain {
             links.push(SparseLink { omega, q, w, step });
         }
         let admm = |link: &SparseLink| matches!(link.step, SparseStep::Admm { .. });
-        let (one_kind, n_rows) = (links.iter().all(admm) || !links.iter().any(admm), rows.unwrap_or(0));
+        let one_kind = links.iter().all(admm) || !links.iter().any(admm);
+        let n_rows = rows.unwrap_or(0);
         if n_rows == 0 || n_classes == 0 || n_rows % n_classes != 0 || !one_kind {
             return Err(Error::Data("the message's chain of sparse codes does not fit together".into()));
         }
@@ -167,7 +168,7 @@ fn goal(rows: usize, targets: &[usize], n_classes: usize) -> Mat<f64> {
 
 /// The goal of a constraint less what is reached.
 fn gap(map: &Mat<f64>, z: &Mat<f64>, targets: &[usize], link: &SparseLink) -> Mat<f64> {
-    goal(map.nrows(), targets, link.w.nrows()) - mul(map.as_ref(), z.as_ref())
+    goal(map.nrows(), targets, link.w.nrows()) - mul(map, z)
 }
 
 impl SadlCodes {

@@ -97,7 +97,9 @@ impl PartialStats {
     /// From bytes, which may be hostile.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let message = Message::decode(bytes, FORMAT)?;
-        let (round, first, samples) = (message.get("round")?, message.get("first")?, message.get("samples")?);
+        let round = message.get("round")?;
+        let first = message.get("first")?;
+        let samples = message.get("samples")?;
         let count: usize = message.get("count")?;
         if count == 0 {
             return Err(Error::Data("partial statistics of no partition".into()));

@@ -37,7 +37,8 @@ pub(super) struct Strip<'a> {
 
 impl<'a> Strip<'a> {
     pub(super) fn new(ask: &'a SvmAsk) -> Self {
-        let (dim, classes) = (ask.weights.nrows(), ask.pending.len());
+        let dim = ask.weights.nrows();
+        let classes = ask.pending.len();
         Strip {
             ask,
             losses: vec![0.0; classes],
@@ -59,7 +60,9 @@ impl<'a> Strip<'a> {
         let mut excess = Mat::zeros(n, self.ask.pending.len());
         let mut all: Option<Mat<f64>> = None;
         for (p, &class) in self.ask.pending.iter().enumerate() {
-            let (mut loss, mut wrong, mut right) = (0.0, Vec::new(), Vec::new());
+            let mut loss = 0.0;
+            let mut wrong = Vec::new();
+            let mut right = Vec::new();
             for (i, &target) in targets.iter().enumerate() {
                 let t = sign(target, class);
                 let slack = 1.0 - t * outputs[(p, i)];
@@ -77,12 +80,12 @@ impl<'a> Strip<'a> {
             if wrong.len() > right.len() {
                 *hessian += &*all.get_or_insert_with(|| {
                     let mut all = Mat::zeros(features.dim(), features.dim());
-                    add_lower_outer(all.as_mut(), 1.0, features.of(&(0..n).collect::<Vec<_>>()).as_ref());
+                    add_lower_outer(all.as_mut(), 1.0, features.of(&(0..n).collect::<Vec<_>>()));
                     all
                 });
-                add_lower_outer(hessian.as_mut(), -1.0, features.of(&right).as_ref());
+                add_lower_outer(hessian.as_mut(), -1.0, features.of(&right));
             } else {
-                add_lower_outer(hessian.as_mut(), 1.0, features.of(&wrong).as_ref());
+                add_lower_outer(hessian.as_mut(), 1.0, features.of(&wrong));
             }
         }
         self.gradients += features.combined(&excess);
@@ -113,9 +116,10 @@ impl<'a> Features<'a> {
 
     /// `lift (x, w)`, which takes the place of `x` and `w`.
     pub(super) fn lifted(lift: &Mat<f64>, x: MatRef<'_, f64>, w: Option<&Mat<f64>>) -> Mat<f64> {
-        let (m, pulls) = (x.nrows(), w.map_or(0, Mat::nrows));
+        let m = x.nrows();
+        let pulls = w.map_or(0, Mat::nrows);
         let mut lifted = mul(lift.subcols(0, m), x);
-        w.iter().for_each(|w| mul_add(lifted.as_mut(), 1.0, lift.subcols(m, pulls), w.as_ref()));
+        w.iter().for_each(|w| mul_add(lifted.as_mut(), 1.0, lift.subcols(m, pulls), w));
         lifted
     }
 
@@ -146,7 +150,7 @@ impl<'a> Features<'a> {
         let mut sums = Mat::zeros(self.dim(), coefficients.ncols());
         let mut from = 0;
         for piece in self.pieces() {
-            mul_add(sums.subrows_mut(from, piece.nrows()), 1.0, piece, coefficients.as_ref());
+            mul_add(sums.subrows_mut(from, piece.nrows()), 1.0, piece, coefficients);
             from += piece.nrows();
         }
         for (c, column) in coefficients.col_iter().enumerate() {

@@ -27,8 +27,8 @@ impl<'a> Arrays<'a> {
         done: impl FnMut(&PartialStats) -> Result<()>,
     ) -> Result<PartialStats> {
         let answer = |index: usize, memo: &mut Memo| {
-            let (start, end) =
-                (share(self.x.ncols(), index, self.partitions), share(self.x.ncols(), index + 1, self.partitions));
+            let start = share(self.x.ncols(), index, self.partitions);
+            let end = share(self.x.ncols(), index + 1, self.partitions);
             let labels = || Ok(self.labels.get(start..end).unwrap_or_default().to_vec());
             Partition { index, x: self.x.subcols(start, end - start), labels: &labels }.answer(request, memo)
         };

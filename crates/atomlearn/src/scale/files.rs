@@ -156,7 +156,8 @@ impl Piece {
     /// Reads the samples and sums what the request asks for.
     pub fn answer(&self, request: &Request, memo: &mut Memo) -> Result<PartialStats> {
         if self.spans.iter().all(|span| span.rows.is_some()) {
-            let (x, labels) = (self.samples()?, || self.labels());
+            let x = self.samples()?;
+            let labels = || self.labels();
             return Partition { index: self.index, x: x.as_ref(), labels: &labels }.answer(request, memo);
         }
         let (x, labels) = self.whole()?;
@@ -177,7 +178,8 @@ impl Piece {
             return read.next().unwrap_or_else(|| Err(Error::Data("a partition without files".into())));
         };
         let files: Vec<NpyRows> = self.spans.iter().map(|span| NpyRows::open(&span.file)).collect::<Result<_>>()?;
-        let (width, total) = (files[0].width(), rows.iter().map(|(_, count)| count).sum());
+        let width = files[0].width();
+        let total = rows.iter().map(|(_, count)| count).sum();
         io::limits::check_dense(&self.spans[0].file, "the partition", &[total, width])?;
         let mut samples = Mat::zeros(width, total);
         let mut next = 0;
@@ -200,7 +202,8 @@ impl Piece {
 
     /// A file read as a whole: its training part with labels.
     fn whole(&self) -> Result<(Mat<f64>, Vec<String>)> {
-        let (mut parts, mut all) = (Vec::new(), Vec::new());
+        let mut parts = Vec::new();
+        let mut all = Vec::new();
         for span in &self.spans {
             let raw = io::read(&span.file, &span.options())?;
             let labels = raw.labels.ok_or_else(|| no_labels(&span.file))?;
@@ -210,7 +213,7 @@ impl Piece {
                 continue;
             };
             let places: Vec<usize> = (0..labels.len()).filter(|&i| flags[i]).collect();
-            parts.push(select_columns(raw.x.as_ref(), &places));
+            parts.push(select_columns(&raw.x, &places));
             all.extend(places.iter().map(|&i| labels[i].clone()));
         }
         Ok((joined(parts), all))
@@ -295,10 +298,13 @@ fn in_rows(
         return Err(Error::param("partitions", count, format!("there are only {total} samples")));
     }
     let mut pieces = Vec::with_capacity(count);
-    let (mut file, mut before) = (0, 0);
+    let mut file = 0;
+    let mut before = 0;
     for index in 0..count {
-        let (start, end) = (share(total, index, count), share(total, index + 1, count));
-        let (mut spans, mut next) = (Vec::new(), start);
+        let start = share(total, index, count);
+        let end = share(total, index + 1, count);
+        let mut spans = Vec::new();
+        let mut next = start;
         while next < end {
             let here = opened[file].n_rows() - (next - before);
             let taken = here.min(end - next);

@@ -200,7 +200,7 @@ impl Trainer {
         match &mut self.stage {
             Stage::PrepMean => {
                 let m = self.prep.n_out()?;
-                let mean = scaled_columns(stats.take("sum", m, 1)?.as_ref(), |_| 1.0 / n);
+                let mean = scaled_columns(stats.take("sum", m, 1)?, |_| 1.0 / n);
                 if self.setup.prep.need(self.prep.n_steps())? == Needs::Scatter {
                     self.stage = Stage::PrepScatter { mean };
                     return Ok(());
@@ -217,10 +217,11 @@ impl Trainer {
                 if !*by_class {
                     let (mean, scatter) = take_scatter(stats, None, self.moments.mean().as_ref(), n)?;
                     self.moments.outer = scatter.clone();
-                    mul_add(self.moments.outer.as_mut(), n, mean.as_ref(), mean.transpose());
+                    mul_add(self.moments.outer.as_mut(), n, &mean, mean.transpose());
                     return self.begin_method(&[scatter], watch);
                 }
-                let (means, mut scatters) = (self.moments.means(), Vec::with_capacity(self.classes.len()));
+                let means = self.moments.means();
+                let mut scatters = Vec::with_capacity(self.classes.len());
                 for (c, &count) in self.moments.counts.iter().enumerate() {
                     let (mean, scatter) = take_scatter(stats, Some(c), means.subcols(c, 1), count)?;
                     self.moments.sums.subcols_mut(c, 1).copy_from(Scale(count) * mean);

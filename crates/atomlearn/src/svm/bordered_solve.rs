@@ -27,9 +27,9 @@ pub(super) struct BorderedSystem<'a> {
 impl<'a> BorderedSystem<'a> {
     /// `cross` is `M_BD` and `added` the lower triangle of `M_DD`; `removed` are positions in the base.
     pub fn new(base: &'a Spd, cross: Mat<f64>, mut added: Mat<f64>, removed: &'a [usize], stage: &str) -> Result<Self> {
-        let solved_cross = base.solve(cross.as_ref());
+        let solved_cross = base.solve(&cross);
         let schur = if cross.ncols() > 0 {
-            mul_add(added.as_mut(), -1.0, cross.transpose(), solved_cross.as_ref());
+            mul_add(added.as_mut(), -1.0, cross.transpose(), &solved_cross);
             Some(Spd::new(added, stage)?)
         } else {
             None
@@ -55,9 +55,9 @@ impl<'a> BorderedSystem<'a> {
         if let Some(schur) = &self.schur {
             let d = self.cross.ncols();
             let (mut over_b, mut over_d) = x.as_mut().split_at_row_mut(b);
-            mul_add(over_d.as_mut(), -1.0, self.cross.transpose(), over_b.as_ref());
+            mul_add(over_d.as_mut(), -1.0, self.cross.transpose(), &over_b);
             schur.solve_in_place(over_d.as_mut());
-            mul_add(over_b.as_mut(), -1.0, self.solved_cross.as_ref(), over_d.as_ref());
+            mul_add(over_b.as_mut(), -1.0, &self.solved_cross, &over_d);
             debug_assert_eq!(over_d.nrows(), d);
         }
         x
@@ -68,7 +68,7 @@ impl<'a> BorderedSystem<'a> {
         let mut x = self.solve_all(rhs);
         if let Some(corner) = &self.corner {
             let at = Mat::from_fn(self.removed.len(), x.ncols(), |i, j| x[(self.removed[i], j)]);
-            let correction = mul(self.columns.as_ref(), corner.solve(at.as_ref()).as_ref());
+            let correction = mul(&self.columns, corner.solve(&at));
             x -= correction;
             for j in 0..x.ncols() {
                 self.removed.iter().for_each(|&r| x[(r, j)] = 0.0);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn equals_the_direct_solve_for_any_additions_and_removals() {
         let z = Mat::from_fn(9, 20, |i, j| ((i * 7 + j * j * 3 + i * j) % 17) as f64 / 17.0 - 0.4);
-        let mut m = gram(z.as_ref());
+        let mut m = gram(&z);
         (0..20).for_each(|i| m[(i, i)] += 0.3);
         let part = |rows: &[usize], cols: &[usize]| Mat::from_fn(rows.len(), cols.len(), |i, j| m[(rows[i], cols[j])]);
         let base: Vec<usize> = (0..12).collect();
@@ -105,7 +105,7 @@ mod tests {
             let wanted: Vec<usize> = kept.iter().map(|&i| rows[i]).collect();
             let direct = Spd::new(part(&wanted, &wanted), "t")
                 .unwrap()
-                .solve(Mat::from_fn(kept.len(), 2, |i, j| rhs[(kept[i], j)]).as_ref());
+                .solve(Mat::from_fn(kept.len(), 2, |i, j| rhs[(kept[i], j)]));
             assert!(kept.iter().enumerate().all(|(p, &i)| (0..2).all(|j| (x[(i, j)] - direct[(p, j)]).abs() < 1e-11)));
             assert!(removed.iter().all(|&i| x[(i, 0)] == 0.0));
         }

@@ -16,7 +16,7 @@
 
 use super::{STAGE, sign};
 use super::{Svm, optimality};
-use crate::linalg::{Spd, column, dot, mul, outer_gram, qr, select_columns};
+use crate::linalg::{Spd, dot, mul, outer_gram, qr, select_columns};
 use crate::pca::{centred, mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
@@ -52,7 +52,7 @@ pub(super) fn improve(
             Some((q, _)) => mul(q.transpose(), u),
             None => u.to_owned(),
         };
-        let start = column(start.as_ref(), 0).to_vec();
+        let start = start.col_as_slice(0).to_vec();
         let usable = start.iter().all(|u| u.is_finite()) && svm.bias[class].is_finite();
         let from_zero = || (vec![0.0; samples.nrows()], t.iter().sum::<f64>() / t.len().max(1) as f64);
         let (u, b) = if usable { (start, svm.bias[class]) } else { from_zero() };
@@ -61,7 +61,7 @@ pub(super) fn improve(
     let found: Vec<Minimum> = classes.par_iter().map(solve).collect::<Result<_>>()?;
     for (&class, minimum) in classes.iter().zip(&found) {
         let u = Mat::from_fn(samples.nrows(), 1, |k, _| minimum.u[k]);
-        let u = reduced.as_ref().map_or(u.clone(), |(q, _)| mul(q.as_ref(), u.as_ref()));
+        let u = reduced.as_ref().map_or(u.clone(), |(q, _)| mul(q, &u));
         svm.weights.subcols_mut(class, 1).copy_from(u);
         svm.bias[class] = minimum.b;
     }
@@ -108,7 +108,8 @@ impl ClassProblem<'_> {
 
     fn in_stages(&self) -> Result<Minimum> {
         let longest = (0..self.z.nrows()).map(|k| self.z.row(k).squared_norm_l2()).fold(self.tau, f64::max);
-        let (mut u, mut b) = (vec![0.0; self.z.nrows()], self.t.iter().sum::<f64>() / self.t.len().max(1) as f64);
+        let mut u = vec![0.0; self.z.nrows()];
+        let mut b = self.t.iter().sum::<f64>() / self.t.len().max(1) as f64;
         let mut tau = longest.min(f64::MAX);
         loop {
             let found = ClassProblem { tau, ..*self }.minimize(u, b)?;
@@ -133,7 +134,7 @@ impl ClassProblem<'_> {
             if decrease <= LAST_STEP * value {
                 break;
             }
-            let du = column(du.as_ref(), 0);
+            let du = du.col_as_slice(0);
             let change = self.outputs(du, db);
             let norm = |s: f64| dot(&u, &u) + s * (2.0 * dot(&u, du) + s * dot(du, du));
             let at = |s: f64| -> Vec<f64> { outputs.iter().zip(&change).map(|(o, d)| o + s * d).collect() };
@@ -149,7 +150,7 @@ impl ClassProblem<'_> {
 
     fn outputs(&self, u: &[f64], b: f64) -> Vec<f64> {
         let u = Mat::from_fn(u.len(), 1, |k, _| u[k]);
-        mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + b).collect()
+        mul(self.z.transpose(), &u).col(0).iter().map(|o| o + b).collect()
     }
 
     fn value(&self, norm: f64, outputs: &[f64]) -> f64 {
@@ -168,21 +169,21 @@ impl ClassProblem<'_> {
         let pull: Vec<f64> = active.iter().map(|&i| self.t[i] - outputs[i]).collect();
         let mean_pull = pull.iter().sum::<f64>() / count;
         let y = select_columns(self.z, &active);
-        let middle = mean(y.as_ref());
-        let y = centred(y.as_ref(), &middle);
+        let middle = mean(&y);
+        let y = centred(&y, &middle);
         let centred_pull = Mat::from_fn(active.len(), 1, |p, _| pull[p] - mean_pull);
-        let mut downhill = mul(y.as_ref(), centred_pull.as_ref());
+        let mut downhill = mul(&y, &centred_pull);
         (0..u.len()).for_each(|k| downhill[(k, 0)] -= self.tau * u[k]);
 
-        let mut system = outer_gram(y.as_ref());
+        let mut system = outer_gram(&y);
         (0..u.len()).for_each(|k| system[(k, k)] += self.tau);
         let scale: Vec<f64> = (0..u.len()).map(|k| system[(k, k)].sqrt().recip()).collect();
         let scaled = Mat::from_fn(u.len(), u.len(), |i, j| system[(i, j)] * scale[i] * scale[j]);
         let (factor, exact) = factor(&scaled)?;
-        let solved = factor.solve(Mat::from_fn(u.len(), 1, |k, _| downhill[(k, 0)] * scale[k]).as_ref());
+        let solved = factor.solve(Mat::from_fn(u.len(), 1, |k, _| downhill[(k, 0)] * scale[k]));
         let du = Mat::from_fn(u.len(), 1, |k, _| solved[(k, 0)] * scale[k]);
-        let db = mean_pull - dot(&middle, column(du.as_ref(), 0));
-        let decrease = dot(column(downhill.as_ref(), 0), column(du.as_ref(), 0)) + count * mean_pull * mean_pull;
+        let db = mean_pull - dot(&middle, du.col_as_slice(0));
+        let decrease = dot(downhill.col_as_slice(0), du.col_as_slice(0)) + count * mean_pull * mean_pull;
         Ok(NewtonStep { du, db, decrease, exact })
     }
 }

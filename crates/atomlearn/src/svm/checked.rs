@@ -96,8 +96,8 @@ mod tests {
 
     /// `|gradient_k| / (tau |u_k| + sum_i xi_i |z_ik|)`, the largest, for centred features: invariant to the size of features.
     fn relative_gradient(svm: &Svm, z: &Mat<f64>, targets: &[usize]) -> f64 {
-        let middle = mean(z.as_ref());
-        let (svm, z) = (svm.seen_from(&middle), centred(z.as_ref(), &middle));
+        let middle = mean(z);
+        let (svm, z) = (svm.seen_from(&middle), centred(z, &middle));
         let scores = svm.scores(z.as_ref());
         let mut worst = 0.0f64;
         for c in 0..3 {
@@ -144,8 +144,8 @@ mod tests {
             let scaled = Mat::from_fn(dim, n, |i, j| size(i) * z[(i, j)]);
             let (svm, warnings) = trained(&scaled, &targets);
             assert!(svm.weights.is_all_finite() && svm.bias.iter().all(|b| b.is_finite()));
-            let middle = mean(scaled.as_ref());
-            let left = distances(centred(scaled.as_ref(), &middle).as_ref(), &targets, &svm.seen_from(&middle), TAU);
+            let middle = mean(&scaled);
+            let left = distances(centred(&scaled, &middle).as_ref(), &targets, &svm.seen_from(&middle), TAU);
             let certified = left.iter().all(|distance| distance.relative() <= FAR);
             assert_eq!(warnings.is_empty(), certified, "{dim} x {n}: {left:?} {warnings:?}");
             // Nothing is left to doubt while there are fewer features than samples.

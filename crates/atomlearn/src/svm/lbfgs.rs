@@ -50,13 +50,13 @@ impl LbfgsProblem<'_> {
     fn at(&self, x: Vec<f64>) -> LbfgsPoint {
         let dim = self.z.nrows();
         let u = Mat::from_fn(dim, 1, |k, _| x[k]);
-        let outputs = mul(self.z.transpose(), u.as_ref());
+        let outputs = mul(self.z.transpose(), &u);
         let pull = Mat::from_fn(self.t.len(), 1, |i, _| {
             let o = outputs[(i, 0)] + x[dim];
             if self.t[i] * o < 1.0 { o - self.t[i] } else { 0.0 }
         });
         let value = self.tau * dot(&x[..dim], &x[..dim]) + pull.squared_norm_l2();
-        let zp = mul(self.z, pull.as_ref());
+        let zp = mul(self.z, &pull);
         let mut gradient: Vec<f64> = (0..dim).map(|k| 2.0 * (self.tau * x[k] + zp[(k, 0)])).collect();
         gradient.push(2.0 * pull.col(0).iter().sum::<f64>());
         LbfgsPoint { x, value, gradient }
@@ -197,7 +197,8 @@ fn cubic_minimum(a: &End, b: &End) -> f64 {
     let d1 = a.slope + b.slope - 3.0 * (a.point.value - b.point.value) / (a.step - b.step);
     let root = (d1 * d1 - a.slope * b.slope).max(0.0).sqrt() * width.signum();
     let step = b.step - width * (b.slope + root - d1) / (b.slope - a.slope + 2.0 * root);
-    let (left, right) = (a.step.min(b.step), a.step.max(b.step));
+    let left = a.step.min(b.step);
+    let right = a.step.max(b.step);
     if step.is_finite() && (left..=right).contains(&step) { step } else { 0.5 * (left + right) }
 }
 

@@ -12,7 +12,7 @@
 
 use super::{STAGE, Svm, sign};
 use crate::Result;
-use crate::linalg::{Spd, column, dot, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, add_diagonal, dot, gram, mul, outer_gram, select_columns};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -72,7 +72,7 @@ impl<'a> Systems<'a> {
         // One inverse over all samples costs as much as that of one class with all of them active.
         if let Some(products) = products.filter(|_| nearly_all_active > 1) {
             let mut shifted = products.clone();
-            (0..shifted.nrows()).for_each(|i| shifted[(i, i)] += tau);
+            add_diagonal(&mut shifted, tau);
             systems.whole = Spd::new(shifted, STAGE).ok().map(|factor| factor.inverse());
         }
         systems
@@ -83,7 +83,9 @@ impl<'a> Systems<'a> {
         if self.graded {
             return SystemOver::Features;
         }
-        let (a, n, m) = (n_active as f64, self.z.ncols() as f64, self.z.nrows() as f64);
+        let a = n_active as f64;
+        let n = self.z.ncols() as f64;
+        let m = self.z.nrows() as f64;
         let missing = n - a;
         let over_active = a * a * (a + if self.products.is_some() { 0.0 } else { m });
         let over_inactive = missing * missing * (missing / 3.0 + n);
@@ -111,11 +113,11 @@ impl<'a> Systems<'a> {
     fn over_active(&self, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
         let mut system = match self.products {
             Some(products) => Mat::from_fn(active.len(), active.len(), |p, q| products[(active[p], active[q])]),
-            None => gram(select_columns(self.z, active).as_ref()),
+            None => gram(select_columns(self.z, active)),
         };
         (0..active.len()).for_each(|p| system[(p, p)] += self.tau);
         let inverse = Spd::new(system, STAGE)?.inverse();
-        let sums = (0..active.len()).map(|p| column(inverse.as_ref(), p).iter().sum()).collect();
+        let sums = (0..active.len()).map(|p| inverse.col_as_slice(p).iter().sum()).collect();
         Ok(((0..active.len()).map(|p| inverse[(p, p)]).collect(), sums))
     }
 
@@ -125,12 +127,12 @@ impl<'a> Systems<'a> {
         let mut z = select_columns(self.z, active);
         let scales: Vec<f64> = (0..z.nrows()).map(|k| (z.row(k).squared_norm_l2() + self.tau).sqrt()).collect();
         (0..z.ncols()).for_each(|p| z.col_as_slice_mut(p).iter_mut().zip(&scales).for_each(|(v, scale)| *v /= scale));
-        let mut system = outer_gram(z.as_ref());
+        let mut system = outer_gram(&z);
         (0..system.nrows()).for_each(|k| system[(k, k)] += self.tau / (scales[k] * scales[k]));
-        let solved = Spd::new(system, STAGE)?.solve(z.as_ref());
+        let solved = Spd::new(system, STAGE)?.solve(&z);
         let total = Mat::from_fn(z.nrows(), 1, |k, _| z.row(k).iter().sum::<f64>());
-        let explained = mul(solved.transpose(), total.as_ref());
-        let own = |p: usize| dot(column(z.as_ref(), p), column(solved.as_ref(), p));
+        let explained = mul(solved.transpose(), &total);
+        let own = |p: usize| dot(z.col_as_slice(p), solved.col_as_slice(p));
         let diagonal = (0..active.len()).map(|p| (1.0 - own(p)) / self.tau).collect();
         Ok((diagonal, (0..active.len()).map(|p| (1.0 - explained[(p, 0)]) / self.tau).collect()))
     }
@@ -139,7 +141,7 @@ impl<'a> Systems<'a> {
 /// `M_AA = W_AA - W_AR W_RR^-1 W_RA` from the inverse `W` over all samples, `R` those that are not active.
 fn without_inactive(whole: &Mat<f64>, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
     let inactive: Vec<usize> = (0..whole.nrows()).filter(|i| active.binary_search(i).is_err()).collect();
-    let sum = |i: usize| column(whole.as_ref(), i).iter().sum::<f64>();
+    let sum = |i: usize| whole.col_as_slice(i).iter().sum::<f64>();
     let mut diagonal: Vec<f64> = active.iter().map(|&i| whole[(i, i)]).collect();
     let mut sums: Vec<f64> = active.iter().map(|&i| sum(i)).collect();
     if inactive.is_empty() {
@@ -147,9 +149,10 @@ fn without_inactive(whole: &Mat<f64>, active: &[usize]) -> Result<(Vec<f64>, Vec
     }
     let corner = Mat::from_fn(inactive.len(), inactive.len(), |p, q| whole[(inactive[p], inactive[q])]);
     let cross = Mat::from_fn(inactive.len(), active.len(), |p, q| whole[(inactive[p], active[q])]);
-    let solved = Spd::new(corner, STAGE)?.solve(cross.as_ref());
+    let solved = Spd::new(corner, STAGE)?.solve(&cross);
     for (q, (own, own_sum)) in diagonal.iter_mut().zip(&mut sums).enumerate() {
-        let (cross, solved) = (column(cross.as_ref(), q), column(solved.as_ref(), q));
+        let cross = cross.col_as_slice(q);
+        let solved = solved.col_as_slice(q);
         *own -= dot(cross, solved);
         *own_sum -= solved.iter().zip(&inactive).map(|(s, &i)| s * sum(i)).sum::<f64>();
     }
@@ -174,7 +177,7 @@ mod tests {
             for i in 0..n {
                 let kept: Vec<usize> = (0..n).filter(|&j| j != i).collect();
                 let others: Vec<usize> = kept.iter().map(|&j| targets[j]).collect();
-                let part = select_columns(z.as_ref(), &kept);
+                let part = select_columns(&z, &kept);
                 let refit = one_vs_rest(part.as_ref(), &others, 3, tau, None).unwrap();
                 let after = refit.scores(z.as_ref());
                 for c in 0..3 {
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn the_systems_agree() {
         let (z, targets) = problem(25, 40);
-        let (tau, products) = (0.3, gram(z.as_ref()));
+        let (tau, products) = (0.3, gram(&z));
         let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
         let scores = svm.scores(z.as_ref());
         let active: Vec<usize> = (0..40).filter(|&i| sign(targets[i], 0) * scores[(0, i)] < 1.0).collect();

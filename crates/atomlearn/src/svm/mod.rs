@@ -23,7 +23,7 @@ pub use checked::{fit, settle};
 pub use left_out::left_out;
 pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
 
-use crate::linalg::{column, dot, mul};
+use crate::linalg::{dot, mul};
 use faer::{Mat, MatRef};
 
 /// How errors name this solver.
@@ -51,7 +51,7 @@ impl Svm {
 
     /// The classifiers that give for `z - origin` what these give for `z`.
     pub fn seen_from(&self, origin: &[f64]) -> Self {
-        let shift = |c: usize| self.bias[c] + dot(column(self.weights.as_ref(), c), origin);
+        let shift = |c: usize| self.bias[c] + dot(self.weights.col_as_slice(c), origin);
         Svm { bias: (0..self.bias.len()).map(shift).collect(), weights: self.weights.clone() }
     }
 

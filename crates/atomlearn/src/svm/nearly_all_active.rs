@@ -5,7 +5,7 @@
 //! targets of every class and `M 1` are found once; what is left for a class is of the size of `R`.
 
 use super::sign;
-use crate::linalg::{Spd, add_columns, column, mul, norm1, outer_gram, vectorised};
+use crate::linalg::{Spd, add_columns, add_diagonal, mul, norm1, outer_gram, wide};
 use faer::Mat;
 
 /// Beyond this condition number the inverse would cost digits of the solution.
@@ -29,13 +29,13 @@ impl NearlyAllActive {
     /// From `Z^T Z`; `None` if it is too badly conditioned to be inverted.
     pub fn new(gram: &Mat<f64>, tau: f64, targets: &[usize], n_classes: usize) -> Option<Self> {
         let mut system = gram.clone();
-        (0..system.nrows()).for_each(|i| system[(i, i)] += tau);
-        let norm = norm1(system.as_ref());
+        add_diagonal(&mut system, tau);
+        let norm = norm1(&system);
         let factor = Spd::new(system, super::STAGE).ok().filter(|factor| factor.condition(norm) < WORST_CONDITION)?;
-        let inverse = outer_gram(factor.inverse_root().as_ref());
+        let inverse = outer_gram(factor.inverse_root());
         let rhs =
             Mat::from_fn(targets.len(), n_classes + 1, |i, c| if c < n_classes { sign(targets[i], c) } else { 1.0 });
-        let solved = mul(inverse.as_ref(), rhs.as_ref());
+        let solved = mul(&inverse, &rhs);
         Some(NearlyAllActive { tau, inverse, solved })
     }
 
@@ -50,13 +50,10 @@ impl NearlyAllActive {
 
     /// Takes the inactive samples out of column `of` of the solved systems.
     fn correct(&self, of: usize, b: &[f64], inactive: &[usize], corner: &Spd) -> ActiveSolution {
-        let mut alpha = column(self.solved.as_ref(), of).to_vec();
-        let pull = corner.solve(Mat::from_fn(inactive.len(), 1, |p, _| -alpha[inactive[p]]).as_ref());
-        let pull = column(pull.as_ref(), 0);
-        vectorised(
-            #[inline(always)]
-            || add_columns(pull, |p| column(self.inverse.as_ref(), inactive[p]), &mut alpha),
-        );
+        let mut alpha = self.solved.col_as_slice(of).to_vec();
+        let pull = corner.solve(Mat::from_fn(inactive.len(), 1, |p, _| -alpha[inactive[p]]));
+        let pull = pull.col_as_slice(0);
+        wide!(add_columns(pull, |p| self.inverse.col_as_slice(inactive[p]), &mut alpha));
         inactive.iter().for_each(|&i| alpha[i] = 0.0);
         // (Z^T Z + tau I) alpha is b on the active samples and b + pull on the others.
         let mut outputs: Vec<f64> = b.iter().zip(&alpha).map(|(b, a)| b - self.tau * a).collect();

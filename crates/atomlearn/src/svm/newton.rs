@@ -10,7 +10,7 @@ use super::bordered_solve::BorderedSystem;
 use super::nearly_all_active::NearlyAllActive;
 use super::warm_start::warm_start;
 use super::{STAGE, Svm, sign};
-use crate::linalg::{Spd, add_columns, column, gram, gram_into, mul, mul_add, outer_gram, select_columns, vectorised};
+use crate::linalg::{Spd, add_columns, add_diagonal, gram, gram_into, mul, mul_add, outer_gram, select_columns, wide};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -104,7 +104,7 @@ pub fn one_vs_rest_in(
         })?;
     // u_c = start_share_c u0_c + Z alpha_c, one product for all classes.
     let alphas = Mat::from_fn(z.ncols(), n_classes, |i, c| solved[c].alpha[i]);
-    let mut weights = mul(z, alphas.as_ref());
+    let mut weights = mul(z, &alphas);
     for (c, class) in solved.iter().enumerate().filter(|(_, class)| class.start_share != 0.0) {
         for k in 0..z.nrows() {
             weights[(k, c)] += class.start_share * start.weights[(k, c)];
@@ -322,11 +322,11 @@ impl<'a> NewtonSolver<'a> {
     fn solve_dual(&self, active: &[usize], t: &[f64], last: &mut Option<DualFactor>) -> Result<ClassPoint> {
         let mut system = match self.gram {
             Some(gram) => lower_part(gram, active),
-            None => gram(select_columns(self.z, active).as_ref()),
+            None => gram(select_columns(self.z, active)),
         };
         (0..active.len()).for_each(|i| system[(i, i)] += self.tau);
         let factor = Spd::new(system, STAGE)?;
-        let s = factor.solve(dual_rhs(active, t).as_ref());
+        let s = factor.solve(dual_rhs(active, t));
         *last = Some(DualFactor { active: active.to_vec(), factor });
         Ok(self.dual_point(active, &s))
     }
@@ -339,7 +339,8 @@ impl<'a> NewtonSolver<'a> {
         last: Option<&DualFactor>,
         Change { added, removed }: &Change,
     ) -> Option<ClassPoint> {
-        let (gram, base) = (self.gram?, last?);
+        let gram = self.gram?;
+        let base = last?;
         let cross = Mat::from_fn(base.active.len(), added.len(), |p, q| gram[(base.active[p], added[q])]);
         let mut corner = lower_part(gram, added);
         (0..added.len()).for_each(|q| corner[(q, q)] += self.tau);
@@ -363,26 +364,26 @@ impl<'a> NewtonSolver<'a> {
     fn solve_primal(&self, active: &[usize], t: &[f64]) -> Result<ClassPoint> {
         let za = select_columns(self.z, active);
         let rhs = primal_rhs(&za, active, t);
-        let mut system = outer_gram(za.as_ref());
-        (0..system.nrows()).for_each(|i| system[(i, i)] += self.tau);
-        let s = Spd::new(system, STAGE)?.solve(rhs.as_ref());
+        let mut system = outer_gram(&za);
+        add_diagonal(&mut system, self.tau);
+        let s = Spd::new(system, STAGE)?.solve(&rhs);
         Ok(self.primal_point(active, t, &rhs, &s))
     }
 
     /// `(Z_A Z_A^T + tau I)^-1 rhs` from the factor `S` of all samples and the few, `R`, that are not active:
     /// `S^-1 + S^-1 R (I - R^T S^-1 R)^-1 R^T S^-1`. `None` if rounding broke the small system.
     fn solve_without(&self, all: &Spd, active: &[usize], rhs: &Mat<f64>) -> Option<Mat<f64>> {
-        let mut s = all.solve(rhs.as_ref());
+        let mut s = all.solve(rhs);
         let removed = others(active, self.z.ncols());
         if removed.is_empty() {
             return Some(s);
         }
         let r = select_columns(self.z, &removed);
-        let solved = all.solve(r.as_ref());
-        let mut small = -mul(r.transpose(), solved.as_ref());
+        let solved = all.solve(&r);
+        let mut small = -mul(r.transpose(), &solved);
         (0..removed.len()).for_each(|i| small[(i, i)] += 1.0);
-        let w = Spd::new(small, STAGE).ok()?.solve(mul(r.transpose(), s.as_ref()).as_ref());
-        mul_add(s.as_mut(), 1.0, solved.as_ref(), w.as_ref());
+        let w = Spd::new(small, STAGE).ok()?.solve(mul(r.transpose(), &s));
+        mul_add(s.as_mut(), 1.0, &solved, &w);
         Some(s)
     }
 
@@ -404,7 +405,7 @@ impl<'a> NewtonSolver<'a> {
         let total: f64 = active.iter().map(|&i| t[i]).sum();
         let bias = (total - against_ones(0)) / (active.len() as f64 - against_ones(1));
         let u = Mat::from_fn(s.nrows(), 1, |k, _| s[(k, 0)] - bias * s[(k, 1)]);
-        let outputs: Vec<f64> = mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect();
+        let outputs: Vec<f64> = mul(self.z.transpose(), &u).col(0).iter().map(|o| o + bias).collect();
         // The optimality condition tau u = sum_A (t_i - o_i) z_i gives the dual form.
         let mut alpha = vec![0.0; self.z.ncols()];
         active.iter().for_each(|&i| alpha[i] = (t[i] - outputs[i]) / self.tau);
@@ -417,15 +418,12 @@ impl<'a> NewtonSolver<'a> {
         if let Some(gram) = self.gram {
             let mut outputs = vec![bias; n];
             let weights: Vec<f64> = active.iter().map(|&j| alpha[j]).collect();
-            vectorised(
-                #[inline(always)]
-                || add_columns(&weights, |p| column(gram.as_ref(), active[p]), &mut outputs),
-            );
+            wide!(add_columns(&weights, |p| gram.col_as_slice(active[p]), &mut outputs));
             return outputs;
         }
         let coefficients = Mat::from_fn(active.len(), 1, |p, _| alpha[active[p]]);
-        let u = mul(select_columns(self.z, active).as_ref(), coefficients.as_ref());
-        mul(self.z.transpose(), u.as_ref()).col(0).iter().map(|o| o + bias).collect()
+        let u = mul(select_columns(self.z, active), &coefficients);
+        mul(self.z.transpose(), &u).col(0).iter().map(|o| o + bias).collect()
     }
 
     /// Moves `point` towards `target`, halving the step until the objective falls enough; true if the step was full.
@@ -481,7 +479,7 @@ fn dual_rhs(active: &[usize], t: &[f64]) -> Mat<f64> {
 
 /// `Z_A t` and `Z_A 1`.
 fn primal_rhs(za: &Mat<f64>, active: &[usize], t: &[f64]) -> Mat<f64> {
-    mul(za.as_ref(), dual_rhs(active, t).as_ref())
+    mul(za, dual_rhs(active, t))
 }
 
 /// Samples within the margin. Counted without a branch, which would be unpredictable.
@@ -498,20 +496,19 @@ fn violated(t: &[f64], outputs: &[f64]) -> Vec<usize> {
 
 /// The sum of `term` over three vectors of one length, eight sums at a time so that it vectorises.
 fn sum(a: &[f64], b: &[f64], c: &[f64], term: impl Fn(f64, f64, f64) -> f64) -> f64 {
-    vectorised(
-        #[inline(always)]
-        || {
-            let (a8, b8, c8) = (a.as_chunks::<8>(), b.as_chunks::<8>(), c.as_chunks::<8>());
-            let mut sums = [0.0; 8];
-            for ((a, b), c) in a8.0.iter().zip(b8.0).zip(c8.0) {
-                for l in 0..8 {
-                    sums[l] += term(a[l], b[l], c[l]);
-                }
+    wide!({
+        let a8 = a.as_chunks::<8>();
+        let b8 = b.as_chunks::<8>();
+        let c8 = c.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for ((a, b), c) in a8.0.iter().zip(b8.0).zip(c8.0) {
+            for l in 0..8 {
+                sums[l] += term(a[l], b[l], c[l]);
             }
-            let rest: f64 = a8.1.iter().zip(b8.1).zip(c8.1).map(|((&a, &b), &c)| term(a, b, c)).sum();
-            rest + sums.iter().sum::<f64>()
-        },
-    )
+        }
+        let rest: f64 = a8.1.iter().zip(b8.1).zip(c8.1).map(|((&a, &b), &c)| term(a, b, c)).sum();
+        rest + sums.iter().sum::<f64>()
+    })
 }
 
 /// Samples that are not active.
@@ -523,7 +520,7 @@ fn others(active: &[usize], n: usize) -> Vec<usize> {
 fn lower_part(g: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
     let mut part = Mat::zeros(rows.len(), rows.len());
     for (q, (&j, target)) in rows.iter().zip(part.col_iter_mut()).enumerate() {
-        let source = column(g.as_ref(), j);
+        let source = g.col_as_slice(j);
         if let Some(target) = target.try_as_col_major_mut() {
             target.as_slice_mut()[q..].iter_mut().zip(&rows[q..]).for_each(|(v, &i)| *v = source[i]);
         }

@@ -42,7 +42,8 @@ impl Distance {
 
 /// The distance of every class's classifier from its optimum.
 pub(super) fn distances(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> Vec<Distance> {
-    let (outputs, n_classes) = (svm.scores(z), svm.bias.len());
+    let outputs = svm.scores(z);
+    let n_classes = svm.bias.len();
     // `max` would take the other number, and outputs that are none would look like no loss at all.
     let slack = |c: usize, i: usize| match 1.0 - sign(targets[i], c) * outputs[(c, i)] {
         missing if missing <= 0.0 => 0.0,
@@ -59,12 +60,13 @@ pub(super) fn distances(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f
         .collect();
     let kept = |c: usize, i: usize| keep[c][usize::from(targets[i] != c)];
     let balanced = Mat::from_fn(targets.len(), n_classes, |i, c| sign(targets[i], c) * kept(c, i) * slack(c, i) / tau);
-    let dual = mul(z, balanced.as_ref());
+    let dual = mul(z, &balanced);
     let counting = |term: f64, rounding: f64| if term <= rounding { 0.0 } else { term };
     // Weights that make no more of a sample of usual length than rounding does.
     let nothing = tau * ROUNDING * ROUNDING * targets.len() as f64 / z.squared_norm_l2();
     let of_class = |c: usize| {
-        let (mut loss, mut shortened) = (0.0, 0.0);
+        let mut loss = 0.0;
+        let mut shortened = 0.0;
         for i in 0..targets.len() {
             let xi = slack(c, i);
             loss += xi * xi;
@@ -91,7 +93,7 @@ mod tests {
     fn dual_objective(z: MatRef<'_, f64>, t: &[f64], b: &[f64], tau: f64) -> f64 {
         let pulled = Mat::from_fn(b.len(), 1, |i, _| b[i] * t[i]);
         let linear: f64 = b.iter().map(|b| b - b * b / 4.0).sum();
-        linear - mul(z, pulled.as_ref()).squared_norm_l2() / (4.0 * tau)
+        linear - mul(z, &pulled).squared_norm_l2() / (4.0 * tau)
     }
 
     #[test]

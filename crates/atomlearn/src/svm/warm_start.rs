@@ -5,7 +5,7 @@
 //! all classes together. What it returns is a start for [`super::one_vs_rest`], which makes it exact.
 
 use super::{Svm, sign};
-use crate::linalg::{axpy, column, dot, mul, select_columns};
+use crate::linalg::{axpy, dot, mul, select_columns};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -56,7 +56,7 @@ fn solve_batch(z: MatRef<'_, f64>, signs: &Mat<f64>, tau: f64) -> ClassBatch {
         let mut active = Mat::zeros(n, moving.len());
         let mut pull = Mat::zeros(n, moving.len());
         for (p, &c) in moving.iter().enumerate() {
-            let margins = column(signs.as_ref(), c).iter().zip(column(at.outputs.as_ref(), c));
+            let margins = signs.col_as_slice(c).iter().zip(at.outputs.col_as_slice(c));
             for ((active, pull), (t, o)) in
                 active.col_as_slice_mut(p).iter_mut().zip(pull.col_as_slice_mut(p)).zip(margins)
             {
@@ -77,15 +77,10 @@ fn solve_batch(z: MatRef<'_, f64>, signs: &Mat<f64>, tau: f64) -> ClassBatch {
         if far.is_empty() {
             break;
         }
-        let direction = conjugate_gradients(
-            z,
-            tau,
-            &select_columns(active.as_ref(), &far),
-            select_columns(downhill.as_ref(), &far),
-        );
+        let direction = conjugate_gradients(z, tau, &select_columns(&active, &far), select_columns(&downhill, &far));
         moving = far.iter().map(|&p| moving[p]).collect();
         for (p, &c) in moving.iter().enumerate() {
-            at.line_search(c, &direction, p, tau, column(signs.as_ref(), c));
+            at.line_search(c, &direction, p, tau, signs.col_as_slice(c));
         }
     }
     at
@@ -93,7 +88,7 @@ fn solve_batch(z: MatRef<'_, f64>, signs: &Mat<f64>, tau: f64) -> ClassBatch {
 
 /// `[Z; 1^T] a`.
 fn times_samples(z: MatRef<'_, f64>, a: &Mat<f64>) -> Mat<f64> {
-    let mut product = mul(z, a.as_ref());
+    let mut product = mul(z, a);
     product.resize_with(z.nrows() + 1, a.ncols(), |_, c| a.col(c).iter().sum());
     product
 }
@@ -110,10 +105,12 @@ fn times_transposed(z: MatRef<'_, f64>, v: &Mat<f64>) -> Mat<f64> {
 
 /// A few iterations of conjugate gradients on `(tau I + Z_A Z_A^T) d = rhs` (no `tau` for the bias), one system per class.
 fn conjugate_gradients(z: MatRef<'_, f64>, tau: f64, active: &Mat<f64>, rhs: Mat<f64>) -> ClassBatch {
-    let (dim, n_classes) = (z.nrows(), rhs.ncols());
+    let dim = z.nrows();
+    let n_classes = rhs.ncols();
     let mut found = ClassBatch { weights: Mat::zeros(dim + 1, n_classes), outputs: Mat::zeros(z.ncols(), n_classes) };
-    let square = |r: &Mat<f64>, c: usize| dot(column(r.as_ref(), c), column(r.as_ref(), c));
-    let (mut residual, mut search) = (rhs.clone(), rhs);
+    let square = |r: &Mat<f64>, c: usize| dot(r.col_as_slice(c), r.col_as_slice(c));
+    let mut residual = rhs.clone();
+    let mut search = rhs;
     let start: Vec<f64> = (0..n_classes).map(|c| square(&residual, c)).collect();
     let mut energy = start.clone();
     let mut unsolved: Vec<usize> = (0..n_classes).collect();
@@ -122,17 +119,18 @@ fn conjugate_gradients(z: MatRef<'_, f64>, tau: f64, active: &Mat<f64>, rhs: Mat
         let outputs = times_transposed(z, &search);
         let mut masked = outputs.clone();
         for &c in &unsolved {
-            for (o, active) in masked.col_as_slice_mut(c).iter_mut().zip(column(active.as_ref(), c)) {
+            for (o, active) in masked.col_as_slice_mut(c).iter_mut().zip(active.col_as_slice(c)) {
                 *o *= active;
             }
         }
         let mut image = times_samples(z, &masked);
         unsolved.retain(|&c| {
             (0..dim).for_each(|k| image[(k, c)] += tau * search[(k, c)]);
-            let (p, hp) = (column(search.as_ref(), c), column(image.as_ref(), c));
+            let p = search.col_as_slice(c);
+            let hp = image.col_as_slice(c);
             let length = energy[c] / dot(p, hp);
             add(&mut found.weights, c, length, p);
-            add(&mut found.outputs, c, length, column(outputs.as_ref(), c));
+            add(&mut found.outputs, c, length, outputs.col_as_slice(c));
             add(&mut residual, c, -length, hp);
             let left = square(&residual, c);
             let keep = left / energy[c];
@@ -157,11 +155,15 @@ fn add(target: &mut Mat<f64>, c: usize, scale: f64, x: &[f64]) {
 impl ClassBatch {
     /// Moves class `c` along column `p` of `direction`, halving the step until the objective falls.
     fn line_search(&mut self, c: usize, direction: &ClassBatch, p: usize, tau: f64, signs: &[f64]) {
-        let (step, slope) = (column(direction.weights.as_ref(), p), column(direction.outputs.as_ref(), p));
+        let step = direction.weights.col_as_slice(p);
+        let slope = direction.outputs.col_as_slice(p);
         let last = step.len() - 1;
-        let (u, d) = (&column(self.weights.as_ref(), c)[..last], &step[..last]);
-        let (uu, ud, dd) = (dot(u, u), dot(u, d), dot(d, d));
-        let o = column(self.outputs.as_ref(), c);
+        let u = &self.weights.col_as_slice(c)[..last];
+        let d = &step[..last];
+        let uu = dot(u, u);
+        let ud = dot(u, d);
+        let dd = dot(d, d);
+        let o = self.outputs.col_as_slice(c);
         let value = |s: f64| {
             let loss = |((&o, &d), &t): ((&f64, &f64), &f64)| (1.0 - t * (o + s * d)).max(0.0).powi(2);
             tau * (uu + s * (2.0 * ud + s * dd)) + o.iter().zip(slope).zip(signs).map(loss).sum::<f64>()

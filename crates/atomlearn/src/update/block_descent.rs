@@ -14,7 +14,7 @@ pub fn descend(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, max_swe
         for k in 0..d.ncols() {
             moved += update_atom(e, f, d, k);
         }
-        if moved.sqrt() <= tol * frobenius(d.as_ref()) {
+        if moved.sqrt() <= tol * frobenius(&d) {
             return sweep;
         }
     }
@@ -27,7 +27,7 @@ fn update_atom(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, k: usiz
     if weight <= 0.0 {
         return 0.0;
     }
-    let df = mul(d.as_ref(), f.subcols(k, 1));
+    let df = mul(&d, f.subcols(k, 1));
     let mut atom: Vec<f64> = (0..d.nrows()).map(|i| (e[(i, k)] - df[(i, 0)]) / weight + d[(i, k)]).collect();
     let norm = dot(&atom, &atom).sqrt();
     if !norm.is_finite() {
@@ -61,7 +61,7 @@ mod tests {
                 assert!(after <= before + 1e-12, "{after} > {before}");
                 before = after;
             }
-            assert!(column_norms(d.as_ref()).iter().all(|&n| n <= 1.0 + 1e-12));
+            assert!(column_norms(&d).iter().all(|&n| n <= 1.0 + 1e-12));
         }
     }
 

@@ -10,7 +10,7 @@
 //!
 //! so all classes share the factor of `S` and each adds one of the size of its own samples.
 
-use crate::linalg::{Spd, gram, mul, mul_add, outer_gram};
+use crate::linalg::{Spd, add_diagonal, gram, mul, mul_add, outer_gram};
 use crate::{Dataset, Observer, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ impl<'a> ClasswiseMap<'a> {
         let (m, n) = train.x().shape();
         let mut system = if m <= n { outer_gram(train.x()) } else { gram(train.x()) };
         system *= faer::Scale(other);
-        (0..system.nrows()).for_each(|i| system[(i, i)] += ridge);
+        add_diagonal(&mut system, ridge);
         let factor = Spd::with_jitter(system, stage, watch)?;
         let shared =
             if m <= n { factor.solve(train.x()).transpose().to_owned() } else { factor.solve(train.x().transpose()) };
@@ -91,11 +91,11 @@ impl<'a> ClasswiseMap<'a> {
     /// samples take part. Needs `other > 0`.
     pub fn of_all_samples(&self, z: MatRef<'_, f64>, rows: &crate::Blocks) -> Mat<f64> {
         debug_assert_eq!(self.small.len(), rows.len());
-        let mut product = mul(z, self.shared.as_ref());
+        let mut product = mul(z, &self.shared);
         for (c, range) in rows.ranges().enumerate() {
             let mut part = product.as_mut().subrows_mut(range.start, range.len());
-            let seen = mul(part.as_ref(), self.train.class(c));
-            mul_add(part.as_mut(), -self.excess, seen.as_ref(), self.own(c).as_ref());
+            let seen = mul(&part, self.train.class(c));
+            mul_add(part.as_mut(), -self.excess, &seen, self.own(c));
         }
         product
     }
@@ -110,7 +110,7 @@ mod tests {
     fn direct(train: &Dataset, c: usize, w: ClassWeights) -> Mat<f64> {
         let own = outer_gram(train.class(c));
         let mut a = faer::Scale(w.other) * (outer_gram(train.x()) - &own) + faer::Scale(w.own) * own;
-        (0..a.nrows()).for_each(|i| a[(i, i)] += w.ridge);
+        add_diagonal(&mut a, w.ridge);
         a
     }
 
@@ -140,7 +140,7 @@ mod tests {
             let omega = map.of_all_samples(z.as_ref(), &rows);
             for (c, range) in rows.ranges().enumerate() {
                 let (omega, z) = (omega.subrows(range.start, range.len()), z.subrows(range.start, range.len()));
-                let gap = mul(omega, direct(&train, c, w).as_ref()) - mul(z, train.x().transpose());
+                let gap = mul(omega, direct(&train, c, w)) - mul(z, train.x().transpose());
                 assert!(gap.norm_max() < 1e-9, "{}", gap.norm_max());
             }
         }

@@ -24,19 +24,21 @@ pub fn column_ball_ls(cross: MatRef<'_, f64>, gram: MatRef<'_, f64>, start: Mat<
     let (values, vectors) = sym_eig(gram, stage)?;
     let (m, k) = start.shape();
     let mut rho = FIRST_PENALTY;
-    let (mut d, mut s, mut t) = (start.clone(), start, Mat::<f64>::zeros(m, k));
+    let mut d = start.clone();
+    let mut s = start;
+    let mut t = Mat::<f64>::zeros(m, k);
     for _ in 0..MAX_STEPS {
         let target = cross + faer::Scale(rho) * (&s - &t);
-        let mut rotated = mul(target.as_ref(), vectors.as_ref());
+        let mut rotated = mul(&target, &vectors);
         for (j, column) in rotated.as_mut().col_iter_mut().enumerate() {
             let scale = (rho + values[j].max(0.0)).recip();
             column.iter_mut().for_each(|v| *v *= scale);
         }
-        let next = mul(rotated.as_ref(), vectors.transpose());
+        let next = mul(&rotated, vectors.transpose());
         s = &next + &t;
         cut_columns(&mut s);
         t += &next - &s;
-        let change = frobenius((&next - &d).as_ref());
+        let change = frobenius(&next - &d);
         d = next;
         rho *= PENALTY_GROWTH;
         if change * change < SETTLED * (m * k) as f64 {
@@ -71,7 +73,7 @@ mod tests {
     #[test]
     fn loose_bounds_give_plain_least_squares() {
         let (x, z, start) = data(20.0);
-        let (cross, gram) = (mul(x.as_ref(), z.transpose()), outer_gram(z.as_ref()));
+        let (cross, gram) = (mul(&x, z.transpose()), outer_gram(&z));
         let d = column_ball_ls(cross.as_ref(), gram.as_ref(), start, "t").unwrap();
         let free = crate::linalg::Spd::new(gram, "t").unwrap().solve(cross.transpose());
         assert!((d - free.transpose()).norm_max() < 1e-4);
@@ -80,10 +82,10 @@ mod tests {
     #[test]
     fn tight_bounds_hold_and_the_objective_falls() {
         let (x, z, start) = data(0.3);
-        let (cross, gram) = (mul(x.as_ref(), z.transpose()), outer_gram(z.as_ref()));
+        let (cross, gram) = (mul(&x, z.transpose()), outer_gram(&z));
         let d = column_ball_ls(cross.as_ref(), gram.as_ref(), start.clone(), "t").unwrap();
-        assert!(column_norms(d.as_ref()).iter().all(|n| *n <= 1.0 + 1e-12));
-        let loss = |d: &Mat<f64>| (&x - mul(d.as_ref(), z.as_ref())).squared_norm_l2();
+        assert!(column_norms(&d).iter().all(|n| *n <= 1.0 + 1e-12));
+        let loss = |d: &Mat<f64>| (&x - mul(d, &z)).squared_norm_l2();
         assert!(loss(&d) < loss(&start));
     }
 
@@ -91,8 +93,8 @@ mod tests {
     fn an_unused_atom_keeps_its_value() {
         let (x, mut z, start) = data(0.3);
         (0..20).for_each(|j| z[(2, j)] = 0.0);
-        let cross = mul(x.as_ref(), z.transpose());
-        let d = column_ball_ls(cross.as_ref(), outer_gram(z.as_ref()).as_ref(), start.clone(), "t").unwrap();
+        let cross = mul(&x, z.transpose());
+        let d = column_ball_ls(cross.as_ref(), outer_gram(&z).as_ref(), start.clone(), "t").unwrap();
         assert!((d.subcols(2, 1) - start.subcols(2, 1)).norm_max() < 1e-12);
     }
 }

@@ -21,7 +21,7 @@
 
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
-use crate::linalg::{add_columns, column, gram, mul, normalize_columns, outer_gram, sym_eig, vectorised};
+use crate::linalg::{add_columns, column_energies, gram, mul, normalize_columns, outer_gram, sym_eig, wide};
 use crate::{Parts, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -108,10 +108,7 @@ impl<'a> Signals<'a> {
             let mut r = self.signal(i);
             let (used, values) = codes.sample(i);
             let negative: Vec<f64> = values.iter().map(|v| -v).collect();
-            vectorised(
-                #[inline(always)]
-                || add_columns(&negative, |j| column(atoms.as_ref(), used[j]), &mut r),
-            );
+            wide!(add_columns(&negative, |j| atoms.col_as_slice(used[j]), &mut r));
             target.iter_mut().zip(r).for_each(|(target, r)| *target = r);
         });
         residual
@@ -143,7 +140,8 @@ impl<'a> Ksvd<'a> {
     /// Starts from these atoms (rows as the signals), which are scaled to unit norm; nothing is coded yet.
     pub fn new(signals: Signals<'a>, mut atoms: Mat<f64>, sparsity: usize, update: AtomUpdate) -> Self {
         normalize_columns(atoms.as_mut());
-        let (gram, codes) = (gram(atoms.as_ref()), SparseCodes::new(atoms.ncols()));
+        let gram = gram(&atoms);
+        let codes = SparseCodes::new(atoms.ncols());
         Ksvd { signals, sparsity, update, atoms, gram, codes, energies: Vec::new() }
     }
 
@@ -163,7 +161,7 @@ impl<'a> Ksvd<'a> {
         let atoms = parts.take_shaped("atoms", signals.dim(), n_atoms)?;
         let energies = parts.take_row("energies", signals.x.ncols())?;
         let codes = SparseCodes::restore(parts, n_atoms, signals.x.ncols())?;
-        Ok(Ksvd { signals, sparsity, update, gram: gram(atoms.as_ref()), atoms, codes, energies })
+        Ok(Ksvd { signals, sparsity, update, gram: gram(&atoms), atoms, codes, energies })
     }
 
     /// The atoms, of unit norm over all their rows.
@@ -188,9 +186,9 @@ impl<'a> Ksvd<'a> {
         self.code();
         let mut residual = self.signals.residual(&self.atoms, &self.codes);
         self.sweep(&mut residual)?;
-        self.gram = gram(self.atoms.as_ref());
+        self.gram = gram(&self.atoms);
         let m = self.signals.x.nrows();
-        let energies = |part: MatRef<'_, f64>| -> Vec<f64> { part.col_iter().map(|r| r.squared_norm_l2()).collect() };
+        let energies = |part: MatRef<'_, f64>| -> Vec<f64> { column_energies(part) };
         let samples = energies(residual.subrows(0, m));
         let labels = energies(residual.subrows(m, residual.nrows() - m));
         self.energies = samples.iter().zip(&labels).map(|(x, label)| x + label).collect();
@@ -224,10 +222,7 @@ impl<'a> Ksvd<'a> {
         };
         let Some(new) = new else { return Ok(()) };
         let codes = &mut self.codes;
-        vectorised(
-            #[inline(always)]
-            || replace_atom(&old, &new, &g, uses, residual, codes),
-        );
+        wide!(replace_atom(&old, &new, &g, uses, residual, codes));
         self.atoms.col_as_slice_mut(k).copy_from_slice(&new);
         Ok(())
     }
@@ -286,10 +281,7 @@ fn uses_by_atom(codes: &SparseCodes) -> Vec<Vec<Use>> {
 fn approximate_atom(old: &[f64], g: &[f64], uses: &[Use], residual: &Mat<f64>) -> Option<Vec<f64>> {
     let energy = dot(g, g);
     let mut new: Vec<f64> = old.iter().map(|v| energy * v).collect();
-    vectorised(
-        #[inline(always)]
-        || add_columns(g, |j| residual.col_as_slice(uses[j].sample), &mut new),
-    );
+    wide!(add_columns(g, |j| residual.col_as_slice(uses[j].sample), &mut new));
     let norm = dot(&new, &new).sqrt();
     if !norm.is_finite() || norm < NO_DIRECTION {
         return None;
@@ -304,10 +296,10 @@ fn approximate_atom(old: &[f64], g: &[f64], uses: &[Use], residual: &Mat<f64>) -
 fn exact_atom(old: &[f64], g: &[f64], uses: &[Use], residual: &Mat<f64>) -> Result<Option<Vec<f64>>> {
     let e = Mat::from_fn(old.len(), uses.len(), |i, j| residual[(i, uses[j].sample)] + old[i] * g[j]);
     let narrow = e.ncols() <= e.nrows();
-    let small = if narrow { gram(e.as_ref()) } else { outer_gram(e.as_ref()) };
-    let (_, vectors) = sym_eig(small.as_ref(), "K-SVD atom")?;
+    let small = if narrow { gram(&e) } else { outer_gram(&e) };
+    let (_, vectors) = sym_eig(&small, "K-SVD atom")?;
     let leading = vectors.subcols(0, 1);
-    let mut new: Vec<f64> = if narrow { mul(e.as_ref(), leading) } else { leading.to_owned() }.col_as_slice(0).to_vec();
+    let mut new: Vec<f64> = if narrow { mul(&e, leading) } else { leading.to_owned() }.col_as_slice(0).to_vec();
     let norm = dot(&new, &new).sqrt();
     if !norm.is_finite() || norm < NO_DIRECTION {
         return Ok(None);
@@ -335,7 +327,8 @@ fn replace_atom(old: &[f64], new: &[f64], g: &[f64], uses: &[Use], residual: &mu
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0f64; 32];
-    let (a32, b32) = (a.chunks_exact(32), b.chunks_exact(32));
+    let a32 = a.chunks_exact(32);
+    let b32 = b.chunks_exact(32);
     let rest: f64 = a32.remainder().iter().zip(b32.remainder()).map(|(x, y)| x * y).sum();
     for (x, y) in a32.zip(b32) {
         for l in 0..32 {

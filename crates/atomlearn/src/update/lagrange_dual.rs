@@ -62,7 +62,7 @@ pub fn minimize(
     for tolerance in TOLERANCES {
         let Some(point) = problem.maximize(guess, tolerance) else { break };
         let mut dictionary = match &basis {
-            Some(basis) => mul(basis.as_ref(), point.w.transpose()),
+            Some(basis) => mul(basis, point.w.transpose()),
             None => point.w.transpose().to_owned(),
         };
         into_ball(&mut dictionary);
@@ -87,7 +87,7 @@ fn floor(f: MatRef<'_, f64>) -> f64 {
 }
 
 fn into_ball(d: &mut Mat<f64>) {
-    let norms = column_norms(d.as_ref());
+    let norms = column_norms(&d);
     for (column, norm) in d.as_mut().col_iter_mut().zip(norms).filter(|(_, norm)| *norm > 1.0) {
         column.iter_mut().for_each(|v| *v /= norm);
     }
@@ -161,18 +161,19 @@ impl Problem<'_> {
 /// `(2 (W^T W) o Q)^-1 gradient` on the free multipliers.
 fn newton_direction(point: &Point, free: &[usize]) -> Option<Vec<f64>> {
     let n_atoms = point.delta.len();
-    let q = point.factor.solve(Mat::<f64>::identity(n_atoms, n_atoms).as_ref());
-    let ww = outer_gram(point.w.as_ref());
+    let q = point.factor.solve(Mat::<f64>::identity(n_atoms, n_atoms));
+    let ww = outer_gram(&point.w);
     let hessian = |shift: f64| {
         Mat::from_fn(free.len(), free.len(), |i, j| {
-            let (k, l) = (free[i], free[j]);
+            let k = free[i];
+            let l = free[j];
             2.0 * ww[(k, l)] * q[(k, l)] * if i == j { 1.0 + shift } else { 1.0 }
         })
     };
     // W^T W is singular when there are more atoms than features; the product with Q is not, except to rounding.
     let factor = Spd::new(hessian(0.0), STAGE).or_else(|_| Spd::new(hessian(1e-8), STAGE)).ok()?;
     let rhs = Mat::from_fn(free.len(), 1, |p, _| point.gradient[free[p]]);
-    let solved = factor.solve(rhs.as_ref());
+    let solved = factor.solve(&rhs);
     Some(solved.col(0).iter().copied().collect())
 }
 
@@ -193,9 +194,9 @@ mod tests {
             let found = solve(&e, &f, &d);
             let mut shifted = f.clone();
             (0..k).for_each(|j| shifted[(j, j)] += found.multipliers[j]);
-            let stationary = mul(found.dictionary.as_ref(), shifted.as_ref()) - &e;
+            let stationary = mul(&found.dictionary, &shifted) - &e;
             assert!(stationary.norm_max() < 1e-7 * e.norm_max(), "{m} x {k}: {:e}", stationary.norm_max());
-            for (norm, delta) in column_norms(found.dictionary.as_ref()).iter().zip(&found.multipliers) {
+            for (norm, delta) in column_norms(&found.dictionary).iter().zip(&found.multipliers) {
                 assert!(*norm <= 1.0 + 1e-12 && *delta >= 0.0);
                 assert!((delta * (norm * norm - 1.0)).abs() <= 1e-6 * (1.0 + delta));
             }
@@ -207,7 +208,7 @@ mod tests {
     fn dual_and_block_descent_agree() {
         let (e, f, start) = problem(4, 3, 30, 0.05);
         let dual = solve(&e, &f, &start);
-        assert!(column_norms(dual.dictionary.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-6));
+        assert!(column_norms(&dual.dictionary).iter().all(|n| (n - 1.0).abs() < 1e-6));
         let problem = Problem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
         let exact = problem.maximize(dual.multipliers.clone(), 1e-12).unwrap();
         let mut sweeps = start.clone();
@@ -222,8 +223,8 @@ mod tests {
         let p = Problem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
         let delta = [0.3, 0.1, 0.7];
         let point = p.at(delta.to_vec()).unwrap();
-        let q = point.factor.solve(Mat::<f64>::identity(3, 3).as_ref());
-        let ww = outer_gram(point.w.as_ref());
+        let q = point.factor.solve(Mat::<f64>::identity(3, 3));
+        let ww = outer_gram(&point.w);
         for k in 0..3 {
             let moved = |by: f64| p.at((0..3).map(|l| delta[l] + if l == k { by } else { 0.0 }).collect()).unwrap();
             let (up, down) = (moved(1e-5), moved(-1e-5));

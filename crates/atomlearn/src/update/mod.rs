@@ -43,6 +43,6 @@ pub(crate) mod tests {
         let z = Mat::from_fn(k, n, |i, j| code_scale * noise(i + 11, j + 2));
         let mut d = Mat::from_fn(m, k, |i, j| noise(i + 1, j + 77));
         normalize_columns(d.as_mut());
-        (mul(x.as_ref(), z.transpose()), outer_gram(z.as_ref()), d)
+        (mul(&x, z.transpose()), outer_gram(&z), d)
     }
 }

@@ -284,7 +284,8 @@ impl LassoSolver {
         self.newton_direction(gram, penalty);
         let step = self.line_search(penalty);
         for j in 0..self.active.len() {
-            let (z, d) = (self.z[j], self.direction[j]);
+            let z = self.z[j];
+            let d = self.direction[j];
             let moved = z + step * d;
             // The entry that ends the search lands on zero up to rounding.
             let lands = z != 0.0 && moved.abs() <= 1e-14 * z.abs();
@@ -325,7 +326,9 @@ impl LassoSolver {
     /// Admits up to `max_new` atoms, those that violate `|c_k| <= lambda` worst; returns how many.
     #[inline(always)]
     fn admit(&mut self, penalty: f64, max_new: usize) -> usize {
-        let (c, inside, limit) = (&self.c, &self.inside, penalty * (1.0 + VIOLATES));
+        let c = &self.c;
+        let inside = &self.inside;
+        let limit = penalty * (1.0 + VIOLATES);
         self.candidates.clear();
         for (part, start) in c.chunks(SCAN).zip((0..).step_by(SCAN)) {
             if any_at_least(part, limit) {

@@ -11,7 +11,7 @@
 
 use super::active_set::Reached;
 use crate::coding::threshold::soft;
-use crate::linalg::{column, dot, mul, mul_add, select_columns};
+use crate::linalg::{dot, mul, mul_add, select_columns};
 use faer::{Mat, MatRef, Scale};
 
 /// `rho` as a fraction of the atoms' mean energy.
@@ -39,15 +39,18 @@ pub(super) fn codes(
     penalty: f64,
 ) -> (Mat<f64>, Mat<f64>, Vec<bool>) {
     let (n_atoms, n) = batch.b.shape();
-    let (mut z, mut c, mut found) = (Mat::zeros(n_atoms, n), Mat::zeros(n_atoms, n), vec![false; n]);
+    let mut z = Mat::zeros(n_atoms, n);
+    let mut c = Mat::zeros(n_atoms, n);
+    let mut found = vec![false; n];
     // Samples that have not converged, and their columns of b, v and u.
     let mut live: Vec<usize> = (0..n).collect();
     let mut b = batch.b.to_owned();
-    let (mut v, mut u) = (Mat::<f64>::zeros(n_atoms, n), Mat::<f64>::zeros(n_atoms, n));
+    let mut v = Mat::<f64>::zeros(n_atoms, n);
+    let mut u = Mat::<f64>::zeros(n_atoms, n);
     for iteration in 1..=MAX_ITERATIONS {
         // `u` holds a + u between the update of z and the thresholding, so that no other matrix is needed.
         let mut rhs = &b + Scale(rho) * (&v - &u);
-        let fit = mul(inverse, rhs.as_ref());
+        let fit = mul(inverse, &rhs);
         u += Scale(OVER_RELAXATION) * fit + Scale(1.0 - OVER_RELAXATION) * &v;
         v.copy_from(&u);
         soft(v.as_mut(), penalty / rho);
@@ -57,11 +60,12 @@ pub(super) fn codes(
         }
         // c = b - G v, of which the gap is a function.
         rhs.copy_from(&b);
-        mul_add(rhs.as_mut(), -1.0, gram, v.as_ref());
+        mul_add(rhs.as_mut(), -1.0, gram, &v);
         let mut stay = Vec::new(); // columns that go on
         for (j, &i) in live.iter().enumerate() {
-            let (code, c_j) = (column(v.as_ref(), j), column(rhs.as_ref(), j));
-            if gap(code, column(b.as_ref(), j), c_j, batch.energies[i], penalty) <= batch.gaps[i] {
+            let code = v.col_as_slice(j);
+            let c_j = rhs.col_as_slice(j);
+            if gap(code, b.col_as_slice(j), c_j, batch.energies[i], penalty) <= batch.gaps[i] {
                 z.col_mut(i).copy_from(v.col(j));
                 c.col_mut(i).copy_from(rhs.col(j));
                 found[i] = true;
@@ -77,7 +81,7 @@ pub(super) fn codes(
         if stay.len() < live.len() {
             live = stay.iter().map(|&j| live[j]).collect();
             for part in [&mut b, &mut v, &mut u] {
-                *part = select_columns(part.as_ref(), &stay);
+                *part = select_columns(&part, &stay);
             }
         }
     }

@@ -113,7 +113,10 @@ fn four_dots(x: &[f64], a: &[f64], b: &[f64], c: &[f64], d: &[f64]) -> [f64; 4] 
     let mut sums = [[0.0f64; 8]; 4];
     for i in (0..n).step_by(8) {
         let x = &x[i..i + 8];
-        let (a, b, c, d) = (&a[i..i + 8], &b[i..i + 8], &c[i..i + 8], &d[i..i + 8]);
+        let a = &a[i..i + 8];
+        let b = &b[i..i + 8];
+        let c = &c[i..i + 8];
+        let d = &d[i..i + 8];
         for l in 0..8 {
             sums[0][l] += x[l] * a[l];
             sums[1][l] += x[l] * b[l];
@@ -137,7 +140,7 @@ mod tests {
     fn any_history_gives_the_solution_of_the_final_list() {
         let noise =
             |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
-        let g = gram(Mat::from_fn(60, 40, noise).as_ref());
+        let g = gram(Mat::from_fn(60, 40, noise));
         let mut factor = GrowingCholesky::default();
         let lists: [Vec<usize>; 5] =
             [vec![], (0..11).collect(), (0..30).rev().collect(), (5..30).rev().step_by(2).collect(), (0..40).collect()];
@@ -147,7 +150,7 @@ mod tests {
             let b = Mat::from_fn(list.len(), 1, |j, _| x[j]);
             factor.solve(&mut x);
             let part = Mat::from_fn(list.len(), list.len(), |i, j| g[(list[i], list[j])]);
-            let expected = Spd::new(part, "t").unwrap().solve(b.as_ref());
+            let expected = Spd::new(part, "t").unwrap().solve(&b);
             assert!((0..list.len()).all(|j| (x[j] - expected[(j, 0)]).abs() < 1e-9));
         }
     }

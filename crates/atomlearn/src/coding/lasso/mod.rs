@@ -22,7 +22,7 @@ pub use coder::LassoCoder;
 pub use pivoting::InverseGram;
 
 use super::sparse::SparseCodes;
-use crate::linalg::{column, column_major, largest_magnitude, vectorised};
+use crate::linalg::{column, column_major, largest_magnitude, wide};
 use active_set::{Dense, Gram, LassoSolver, PenaltyPath, WithIdentity};
 use admm::Batch;
 use faer::MatRef;
@@ -113,7 +113,8 @@ pub fn lasso_with_inverse(
     penalty: f64,
     limits: LassoLimits,
 ) -> LassoCodes {
-    let (mut store_g, mut store_b) = (None, None);
+    let mut store_g = None;
+    let mut store_b = None;
     let gram = Dense(column_major(gram, &mut store_g));
     let correlations = column_major(correlations, &mut store_b);
     let starts: Vec<usize> = (0..correlations.ncols()).step_by(WIDE_BLOCK).collect();
@@ -125,18 +126,15 @@ pub fn lasso_with_inverse(
         let mut part = LassoCodes::empty(gram.len());
         for (i, &energy) in energies.iter().enumerate() {
             let sample = Sample { b: column(b, i), energy, limits };
-            vectorised(
-                #[inline(always)]
-                || {
-                    if found[i] {
-                        solver.resume(column(z.as_ref(), i), column(c.as_ref(), i));
-                        let path = PenaltyPath { from: penalty, to: penalty };
-                        sample.descend(&gram, solver, path, &mut part);
-                    } else {
-                        sample.penalized(&gram, solver, penalty, &mut part);
-                    }
-                },
-            );
+            wide!({
+                if found[i] {
+                    solver.resume(z.col_as_slice(i), c.col_as_slice(i));
+                    let path = PenaltyPath { from: penalty, to: penalty };
+                    sample.descend(&gram, solver, path, &mut part);
+                } else {
+                    sample.penalized(&gram, solver, penalty, &mut part);
+                }
+            });
         }
         part
     };
@@ -157,7 +155,8 @@ pub fn lasso_with_identity(
     task: LassoTask,
     limits: LassoLimits,
 ) -> LassoCodes {
-    let (mut store_d, mut store_g) = (None, None);
+    let mut store_d = None;
+    let mut store_g = None;
     let transposed = dictionary.transpose().to_owned();
     let gram = WithIdentity {
         gram: column_major(gram, &mut store_g),
@@ -183,13 +182,10 @@ fn run(
             let mut part = LassoCodes::empty(gram.len());
             for (i, &energy) in energies.iter().enumerate().take(n).skip(block * BLOCK).take(BLOCK) {
                 let sample = Sample { b: column(correlations, i), energy, limits };
-                vectorised(
-                    #[inline(always)]
-                    || match task {
-                        LassoTask::Penalized(penalty) => sample.penalized(gram, solver, penalty, &mut part),
-                        LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
-                    },
-                );
+                wide!(match task {
+                    LassoTask::Penalized(penalty) => sample.penalized(gram, solver, penalty, &mut part),
+                    LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
+                });
             }
             part
         })
@@ -240,7 +236,8 @@ impl Sample<'_> {
         }
         let near = (AT_EPSILON * epsilon).max(AT_GAP * (self.limits.tolerance * self.energy).sqrt());
         let floor = SMALLEST_PENALTY * top;
-        let (mut low, mut high) = (floor, top);
+        let mut low = floor;
+        let mut high = top;
         // The penalty at which a code of one atom has this residual, in the scale of the first correlations.
         let mut penalty = (top * epsilon / self.energy.sqrt()).clamp(low, high);
         let mut from = top;

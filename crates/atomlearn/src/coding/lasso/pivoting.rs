@@ -24,7 +24,7 @@
 use super::active_set::{Dense, Gram};
 use super::admm::{self, Batch};
 use super::growing_cholesky::GrowingCholesky;
-use crate::linalg::{Spd, mul, mul_add, vectorised};
+use crate::linalg::{Spd, mul, mul_add, wide};
 use faer::{Mat, MatRef};
 
 /// `delta` as a fraction of the atoms' mean energy.
@@ -55,7 +55,7 @@ impl InverseGram {
         let mut shifted = gram.to_owned();
         (0..n).for_each(|k| shifted[(k, k)] += shift);
         let spd = Spd::new(shifted, "inverse of the Gram matrix").ok()?;
-        Some(InverseGram { inverse: spd.solve(Mat::identity(n, n).as_ref()), shift, singular })
+        Some(InverseGram { inverse: spd.solve(Mat::identity(n, n)), shift, singular })
     }
 
     /// Codes `z` and correlations `c = b - G z` of a batch of samples; false for those given up.
@@ -66,7 +66,8 @@ impl InverseGram {
         penalty: f64,
         work: &mut Pivoting,
     ) -> (Mat<f64>, Mat<f64>, Vec<bool>) {
-        let (h, b) = (self.inverse.as_ref(), batch.b);
+        let h = self.inverse.as_ref();
+        let b = batch.b;
         if self.singular {
             return admm::codes(gram, h, self.shift, batch, penalty);
         }
@@ -75,18 +76,17 @@ impl InverseGram {
         let mut signs = Mat::from_fn(y.nrows(), y.ncols(), |k, i| {
             if y[(k, i)].abs() > penalty * h[(k, k)] { y[(k, i)].signum() } else { 0.0 }
         });
-        mul_add(y.as_mut(), -penalty, h, signs.as_ref());
+        mul_add(y.as_mut(), -penalty, h, &signs);
         let mut z = Mat::zeros(y.nrows(), y.ncols());
         let mut found = Vec::with_capacity(y.ncols());
         for i in 0..y.ncols() {
-            let (y, s, z) = (y.col_as_slice_mut(i), signs.col_as_slice_mut(i), z.col_as_slice_mut(i));
-            found.push(vectorised(
-                #[inline(always)]
-                || work.run(&Dense(h), y, s, z, penalty),
-            ));
+            let y = y.col_as_slice_mut(i);
+            let s = signs.col_as_slice_mut(i);
+            let z = z.col_as_slice_mut(i);
+            found.push(wide!(work.run(&Dense(h), y, s, z, penalty)));
         }
         let mut c = b.to_owned();
-        mul_add(c.as_mut(), -1.0, gram, z.as_ref());
+        mul_add(c.as_mut(), -1.0, gram, &z);
         (z, c, found)
     }
 }
@@ -111,7 +111,8 @@ impl Pivoting {
         self.zeros.clear();
         self.zeros.extend((0..s.len()).filter(|&k| s[k] == 0.0));
         self.factor.clear();
-        let (mut least, mut patience) = (usize::MAX, PATIENCE);
+        let mut least = usize::MAX;
+        let mut patience = PATIENCE;
         for _ in 0..MAX_STEPS {
             if self.zeros.len() as f64 > MAX_ZEROS * s.len() as f64 {
                 break;
@@ -181,6 +182,7 @@ impl Pivoting {
 mod tests {
     use super::super::{LassoCodes, LassoLimits, LassoTask, lasso, lasso_with_inverse};
     use super::*;
+    use crate::linalg::column_energies;
     use crate::linalg::{gram, normalize_columns};
 
     fn problem(m: usize, n_atoms: usize, n: usize, common: f64) -> (Mat<f64>, Mat<f64>) {
@@ -199,7 +201,7 @@ mod tests {
 
     fn both(d: MatRef<'_, f64>, x: MatRef<'_, f64>, penalty: f64, tolerance: f64) -> (LassoCodes, LassoCodes) {
         let (g, b) = (gram(d), mul(d.transpose(), x));
-        let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
+        let energies: Vec<f64> = column_energies(x);
         let limits = LassoLimits { tolerance, ..Default::default() };
         let inverse = InverseGram::new(g.as_ref(), d.nrows()).unwrap();
         let mine = lasso_with_inverse(g.as_ref(), &inverse, b.as_ref(), &energies, penalty, limits);
@@ -209,7 +211,7 @@ mod tests {
     fn solved(d: MatRef<'_, f64>, x: MatRef<'_, f64>, penalty: f64) -> usize {
         let (g, b) = (gram(d), mul(d.transpose(), x));
         let inverse = InverseGram::new(g.as_ref(), d.nrows()).unwrap();
-        let energies: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
+        let energies: Vec<f64> = column_energies(x);
         let batch = Batch { b: b.as_ref(), energies: &energies, gaps: vec![0.5e-6; x.ncols()] };
         inverse.codes(g.as_ref(), &batch, penalty, &mut Pivoting::default()).2.iter().filter(|found| **found).count()
     }
@@ -224,7 +226,7 @@ mod tests {
             assert!(count > 60, "{m} {n_atoms} {penalty}: {count}");
             let (mine, theirs) = both(d.as_ref(), x.as_ref(), penalty, 1e-8);
             let (z, other) = (mine.codes.to_dense(), theirs.codes.to_dense());
-            let c = mul(d.transpose(), (&x - mul(d.as_ref(), z.as_ref())).as_ref());
+            let c = mul(d.transpose(), &x - mul(&d, &z));
             for i in 0..70 {
                 let objective =
                     |z: &Mat<f64>| 0.5 * (x.col(i) - &d * z.col(i)).squared_norm_l2() + penalty * z.col(i).norm_l1();
@@ -244,7 +246,7 @@ mod tests {
         twins.subcols_mut(40, 3).copy_from(d.subcols(7, 3));
         for penalty in [1e-3, 0.05, 0.5, 10.0] {
             let (mine, theirs) = both(twins.as_ref(), x.as_ref(), penalty, 1e-8);
-            let fit = |codes: &LassoCodes| mul(twins.as_ref(), codes.codes.to_dense().as_ref());
+            let fit = |codes: &LassoCodes| mul(&twins, codes.codes.to_dense());
             assert!((fit(&mine) - fit(&theirs)).norm_max() < 1e-3);
             assert!(mine.gaps.iter().all(|gap| *gap <= 0.5e-8 + 1e-15), "{penalty}");
         }

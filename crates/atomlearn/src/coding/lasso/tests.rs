@@ -1,10 +1,10 @@
 use super::*;
 use crate::coding::sparse::golden;
-use crate::linalg::{gram, mul, normalize_columns};
+use crate::linalg::{column_energies, gram, mul, normalize_columns};
 use faer::{Mat, mat};
 
 fn energies(x: MatRef<'_, f64>) -> Vec<f64> {
-    x.col_iter().map(|x| x.squared_norm_l2()).collect()
+    column_energies(x)
 }
 
 fn code(d: MatRef<'_, f64>, x: MatRef<'_, f64>, task: LassoTask, tolerance: f64) -> LassoCodes {
@@ -40,7 +40,8 @@ fn hand_checked_codes() {
 
 #[test]
 fn equals_scikit_learn() {
-    let (d, x) = (golden("dictionary"), golden("samples"));
+    let d = golden("dictionary");
+    let x = golden("samples");
     for penalty in [0.2, 0.02, 0.001] {
         let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-13).codes.to_dense();
         assert!((found - golden(&format!("lasso_{penalty}"))).norm_max() < 1e-5, "penalty {penalty}");
@@ -55,10 +56,11 @@ fn optimality_conditions_hold_and_gaps_are_true() {
         for penalty in [1e-4, 1e-3, 1e-2, 0.1, 0.5] {
             let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-10);
             let z = found.codes.to_dense();
-            let residual = &x - mul(d.as_ref(), z.as_ref());
-            let c = mul(d.transpose(), residual.as_ref());
+            let residual = &x - mul(&d, &z);
+            let c = mul(d.transpose(), &residual);
             for i in 0..40 {
-                let (r2, l1) = (residual.col(i).squared_norm_l2(), z.col(i).norm_l1());
+                let r2 = residual.col(i).squared_norm_l2();
+                let l1 = z.col(i).norm_l1();
                 let theta = (penalty / c.col(i).norm_max()).min(1.0);
                 let nu = faer::Scale(theta) * residual.col(i);
                 let dual = 0.5 * x.col(i).squared_norm_l2() - 0.5 * (x.col(i) - nu).squared_norm_l2();
@@ -88,11 +90,12 @@ fn residual_within_epsilon_is_reached_exactly_or_reported() {
     let (d, x) = problem(20, 60, 30, 1.0);
     for epsilon in [0.9, 0.5, 0.1, 0.01] {
         let found = code(d.as_ref(), x.as_ref(), LassoTask::Within(epsilon), 1e-10);
-        let residual = &x - mul(d.as_ref(), found.codes.to_dense().as_ref());
+        let residual = &x - mul(&d, found.codes.to_dense());
         for i in 0..30 {
             assert!((residual.col(i).norm_l2() - epsilon).abs() < 2e-6, "{epsilon}");
             let penalized = code(d.as_ref(), x.subcols(i, 1), LassoTask::Penalized(found.penalties[i]), 1e-10);
-            let (mine, theirs) = (found.codes.to_dense(), penalized.codes.to_dense());
+            let mine = found.codes.to_dense();
+            let theirs = penalized.codes.to_dense();
             assert!((mine.col(i).norm_l1() - theirs.norm_l1()).abs() < 1e-4);
         }
     }
@@ -108,11 +111,11 @@ fn identity_atoms_equal_their_explicit_form() {
     let mut both = Mat::zeros(12, 32);
     both.subcols_mut(0, 20).copy_from(&d);
     (0..12).for_each(|i| both[(i, 20 + i)] = 1.0);
-    let correlations = mul(both.transpose(), x.as_ref());
+    let correlations = mul(both.transpose(), &x);
     let limits = LassoLimits { tolerance: 1e-12, ..Default::default() };
     for task in [LassoTask::Penalized(0.03), LassoTask::Within(0.2)] {
         let expected = code(both.as_ref(), x.as_ref(), task, 1e-12).codes.to_dense();
-        let g = gram(d.as_ref());
+        let g = gram(&d);
         let found =
             lasso_with_identity(d.as_ref(), g.as_ref(), correlations.as_ref(), &energies(x.as_ref()), task, limits);
         assert!((found.codes.to_dense() - expected).norm_max() < 1e-6);
@@ -129,7 +132,7 @@ fn dependent_and_zero_atoms_do_no_harm() {
         let found = code(d.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-6);
         assert!(found.codes.to_dense().is_all_finite() && found.gaps.iter().all(|&gap| gap <= 1e-6));
         let same = code(half.as_ref(), x.as_ref(), LassoTask::Penalized(penalty), 1e-6);
-        let fit = |d: MatRef<'_, f64>, codes: &LassoCodes| mul(d, codes.codes.to_dense().as_ref());
+        let fit = |d: MatRef<'_, f64>, codes: &LassoCodes| mul(d, codes.codes.to_dense());
         assert!((fit(d.as_ref(), &found) - fit(half.as_ref(), &same)).norm_max() < 5e-3);
     }
     let zero = code(d.as_ref(), Mat::zeros(10, 1).as_ref(), LassoTask::Penalized(0.1), 1e-6);

@@ -193,7 +193,11 @@ fn number_text(value: f64) -> String {
 
 /// What a column of text holds, and its numbers where it holds numbers.
 fn look_at(texts: &Texts, decimal_comma: bool) -> (Look, Vec<f64>) {
-    let (mut numbers, mut filled, mut flags, mut bad, mut first_bad) = (Vec::new(), 0, 0, 0, 0);
+    let mut numbers = Vec::new();
+    let mut filled = 0;
+    let mut flags = 0;
+    let mut bad = 0;
+    let mut first_bad = 0;
     for (row, text) in texts.iter().enumerate() {
         if is_missing(text) {
             numbers.push(f64::NAN);

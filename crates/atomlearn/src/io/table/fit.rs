@@ -214,11 +214,14 @@ pub(super) fn number_fill(values: impl Iterator<Item = f64>, impute: Impute) -> 
 
 /// Missing values are an error unless they are filled or only looked at.
 fn missing(table: &Table<'_>, features: &[FeatureColumn], options: &ReadOptions, notes: &mut Vec<Note>) -> Result<()> {
-    let (mut cells, mut columns, mut first) = (0, Vec::new(), None);
+    let mut cells = 0;
+    let mut columns = Vec::new();
+    let mut first = None;
     for feature in features {
         let column = &table.columns[feature.place];
         let rows = (0..table.rows).filter(|&row| column.cell(row) == Cell::Missing);
-        let (mut count, mut at) = (0, None);
+        let mut count = 0;
+        let mut at = None;
         rows.for_each(|row| {
             count += 1;
             at = at.or(Some((row, feature.place)));

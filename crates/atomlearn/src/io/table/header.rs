@@ -93,8 +93,11 @@ struct Below {
 impl Below {
     fn of(column: &Texts, comma: bool) -> Self {
         let first = column.get(0);
-        let (mut filled, mut numbers, mut repeats_first) = (0, 0, false);
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut filled = 0;
+        let mut numbers = 0;
+        let mut repeats_first = false;
+        let mut low = f64::INFINITY;
+        let mut high = f64::NEG_INFINITY;
         let mut values = HashSet::new();
         for cell in column.iter().skip(1).filter(|cell| !is_missing(cell)) {
             filled += 1;

@@ -46,7 +46,10 @@ impl TableSchema {
     ///
     /// Categories that none of the samples has are no features; columns without any value among them are left out.
     pub fn of_part(&self, x: MatRef<'_, f64>, places: &[usize]) -> Result<TablePart> {
-        let (mut first, mut features, mut kept, mut empty) = (0, Vec::new(), Vec::new(), Vec::new());
+        let mut first = 0;
+        let mut features = Vec::new();
+        let mut kept = Vec::new();
+        let mut empty = Vec::new();
         for column in &self.features {
             let known = column.of_part(first, x, places, self.impute, &mut kept);
             match known {
@@ -102,7 +105,8 @@ impl TablePart {
     /// Samples of the table at these places, features x samples; `x` is as for [`TableSchema::of_part`].
     pub fn apply(&self, x: MatRef<'_, f64>, places: &[usize]) -> Mat<f64> {
         Mat::from_fn(self.kept.len(), places.len(), |i, j| {
-            let (kept, place) = (&self.kept[i], places[j]);
+            let kept = &self.kept[i];
+            let place = places[j];
             if x[(kept.first, place)].is_nan() { kept.fill } else { x[(kept.feature, place)] }
         })
     }

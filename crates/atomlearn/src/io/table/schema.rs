@@ -270,7 +270,8 @@ impl TableSchema {
         place: impl Fn(usize, usize) -> String,
     ) -> Result<Encoded> {
         let mut x = Mat::zeros(self.n_features(), rows);
-        let (mut first, mut notes) = (0, Vec::new());
+        let mut first = 0;
+        let mut notes = Vec::new();
         for (column, feature) in self.features.iter().enumerate() {
             let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
             for row in 0..rows {

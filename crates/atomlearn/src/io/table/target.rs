@@ -12,7 +12,8 @@ const MANY: usize = 20;
 pub(super) fn no_classes(labels: &[String]) -> Option<String> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     labels.iter().for_each(|label| *counts.entry(label).or_insert(0) += 1);
-    let (classes, samples) = (counts.len(), labels.len());
+    let classes = counts.len();
+    let samples = labels.len();
     let single = counts.values().filter(|&&count| count == 1).count();
     let numeric = counts.keys().all(|label| label.parse::<f64>().is_ok());
     let fractions = numeric && counts.keys().any(|label| label.parse::<i128>().is_err());

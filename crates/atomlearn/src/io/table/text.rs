@@ -79,7 +79,10 @@ fn check_room(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// The line of a quotation mark at the start of a cell that nothing closes: the rest of the file would be one cell.
 fn unclosed_quote(text: &str, delimiter: u8) -> Option<usize> {
-    let (mut line, mut opened, mut quoted, mut at_start) = (1, 1, false, true);
+    let mut line = 1;
+    let mut opened = 1;
+    let mut quoted = false;
+    let mut at_start = true;
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
         line += usize::from(byte == b'\n');
@@ -233,7 +236,8 @@ fn commas_are_decimal(text: &str) -> bool {
 fn tabs_for_blanks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
-        let (mut quoted, mut gap) = (false, false);
+        let mut quoted = false;
+        let mut gap = false;
         for letter in line.trim().chars() {
             quoted ^= letter == '"';
             if !quoted && (letter == ' ' || letter == '\t') {

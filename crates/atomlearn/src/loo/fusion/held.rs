@@ -1,7 +1,7 @@
 //! What all trials of a round share.
 
 use super::{Derivatives, HESSIAN_FLOOR, Judge, L2, TILE, Tile, Trial};
-use crate::linalg::vectorised;
+use crate::linalg::wide;
 use faer::Mat;
 
 /// The softmax of the readings chosen so far. Another reading starts with no weight, so that the first derivatives of all trials
@@ -17,61 +17,60 @@ pub(super) struct Held<'a> {
 
 impl<'a> Held<'a> {
     pub fn new(judge: &'a Judge, so_far: &'a Trial<'_>) -> Self {
-        let (n, n_readings) = (judge.targets.len(), so_far.scores.len());
+        let n = judge.targets.len();
+        let n_readings = so_far.scores.len();
         let mut probabilities = Mat::zeros(n, judge.n_classes);
         let mut means = vec![vec![0.0; n]; n_readings];
         let mut tile = Tile::new(judge.n_classes, n_readings);
-        vectorised(
-            #[inline(always)]
-            || {
-                for start in (0..n).step_by(TILE) {
-                    let len = TILE.min(n - start);
-                    tile.softmax(&so_far.scores, &so_far.weights, start, len);
-                    tile.moments(&so_far.scores, start, len);
-                    for (c, exponentials) in tile.exponentials.iter().enumerate() {
-                        let p = &mut probabilities.col_as_slice_mut(c)[start..start + len];
-                        for i in 0..len {
-                            p[i] = exponentials[i] / tile.sums[i];
-                        }
-                    }
-                    for (mean, of_tile) in means.iter_mut().zip(&tile.means) {
-                        mean[start..start + len].copy_from_slice(&of_tile[..len]);
+        wide!({
+            for start in (0..n).step_by(TILE) {
+                let len = TILE.min(n - start);
+                tile.softmax(&so_far.scores, &so_far.weights, start, len);
+                tile.moments(&so_far.scores, start, len);
+                for (c, exponentials) in tile.exponentials.iter().enumerate() {
+                    let p = &mut probabilities.col_as_slice_mut(c)[start..start + len];
+                    for i in 0..len {
+                        p[i] = exponentials[i] / tile.sums[i];
                     }
                 }
-            },
-        );
+                for (mean, of_tile) in means.iter_mut().zip(&tile.means) {
+                    mean[start..start + len].copy_from_slice(&of_tile[..len]);
+                }
+            }
+        });
         Held { judge, so_far, probabilities, means }
     }
 
     /// Derivatives at no weight for one more reading.
     pub fn joined_by(&self, new: &Mat<f64>) -> Derivatives {
-        let (n, n_readings, say) = (self.judge.targets.len(), self.means.len(), &self.judge.say);
+        let n = self.judge.targets.len();
+        let n_readings = self.means.len();
+        let say = &self.judge.say;
         // Means of the new reading and of its products with all readings, itself last.
         let mut mean = vec![0.0; n];
         let mut products = vec![vec![0.0; n]; n_readings + 1];
-        vectorised(
-            #[inline(always)]
-            || {
-                for c in 0..self.judge.n_classes {
-                    let (p, f) = (self.probabilities.col_as_slice(c), new.col_as_slice(c));
-                    for start in (0..n).step_by(TILE) {
-                        let part = start..n.min(start + TILE);
-                        let (p, f, mut weighted) = (&p[part.clone()], &f[part.clone()], [0.0; TILE]);
-                        for ((w, m), (p, f)) in weighted.iter_mut().zip(&mut mean[part.clone()]).zip(p.iter().zip(f)) {
-                            *w = p * f;
-                            *m += *w;
-                        }
-                        for (product, other) in products.iter_mut().zip(self.so_far.scores.iter().copied().chain([new]))
-                        {
-                            let other = &other.col_as_slice(c)[part.clone()];
-                            for ((sum, w), f) in product[part.clone()].iter_mut().zip(&weighted).zip(other) {
-                                *sum += w * f;
-                            }
+        wide!({
+            for c in 0..self.judge.n_classes {
+                let p = self.probabilities.col_as_slice(c);
+                let f = new.col_as_slice(c);
+                for start in (0..n).step_by(TILE) {
+                    let part = start..n.min(start + TILE);
+                    let p = &p[part.clone()];
+                    let f = &f[part.clone()];
+                    let mut weighted = [0.0; TILE];
+                    for ((w, m), (p, f)) in weighted.iter_mut().zip(&mut mean[part.clone()]).zip(p.iter().zip(f)) {
+                        *w = p * f;
+                        *m += *w;
+                    }
+                    for (product, other) in products.iter_mut().zip(self.so_far.scores.iter().copied().chain([new])) {
+                        let other = &other.col_as_slice(c)[part.clone()];
+                        for ((sum, w), f) in product[part.clone()].iter_mut().zip(&weighted).zip(other) {
+                            *sum += w * f;
                         }
                     }
                 }
-            },
-        );
+            }
+        });
         let own = |i: usize| new[(i, self.judge.targets[i])];
         let slope: f64 = (0..n).map(|i| say[i] * (mean[i] - own(i))).sum();
         let curve = |e: usize| {

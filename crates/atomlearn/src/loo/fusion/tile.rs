@@ -1,6 +1,6 @@
 //! The softmax and its moments, samples side by side in vectors.
 
-use crate::linalg::{column, exp};
+use crate::linalg::exp;
 use faer::Mat;
 
 /// Samples whose logits are in the cache together.
@@ -36,7 +36,7 @@ impl Tile {
         for (c, logits) in self.exponentials.iter_mut().enumerate() {
             *logits = [0.0; TILE];
             for (f, &weight) in scores.iter().zip(weights) {
-                let f = &column(f.as_ref(), c)[start..start + len];
+                let f = &f.col_as_slice(c)[start..start + len];
                 for i in 0..len {
                     logits[i] += weight * f[i];
                 }
@@ -60,14 +60,15 @@ impl Tile {
         for (c, exponentials) in self.exponentials.iter().enumerate() {
             let mut pair = 0;
             for (a, f) in scores.iter().enumerate() {
-                let f = &column(f.as_ref(), c)[start..start + len];
+                let f = &f.col_as_slice(c)[start..start + len];
                 let mut weighted = [0.0; TILE];
                 for i in 0..len {
                     weighted[i] = exponentials[i] * shares[i] * f[i];
                     self.means[a][i] += weighted[i];
                 }
                 for other in &scores[..=a] {
-                    let (other, square) = (&column(other.as_ref(), c)[start..start + len], &mut self.squares[pair]);
+                    let other = &other.col_as_slice(c)[start..start + len];
+                    let square = &mut self.squares[pair];
                     for i in 0..len {
                         square[i] += weighted[i] * other[i];
                     }

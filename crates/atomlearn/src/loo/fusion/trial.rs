@@ -49,7 +49,7 @@ impl<'a> Trial<'a> {
         }
         let own = Mat::from_fn(free.len(), free.len(), |a, b| hessian[(free[a], free[b])]);
         let downhill = Mat::from_fn(free.len(), 1, |a, _| -gradient[free[a]]);
-        let step = Spd::new(own, "fusion")?.solve(downhill.as_ref());
+        let step = Spd::new(own, "fusion")?.solve(&downhill);
         let mut direction = vec![0.0; gradient.len()];
         free.iter().enumerate().for_each(|(a, &e)| direction[e] = step[(a, 0)]);
         self.promise = -0.5 * dot(&direction, gradient);

@@ -2,7 +2,7 @@
 
 use super::fusion::{self, Fitted, Judge, median};
 use super::views::ViewKind;
-use crate::linalg::{column, exp, gram, outer_gram, vectorised};
+use crate::linalg::{column, exp, gram, outer_gram, wide};
 use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -79,14 +79,15 @@ pub(super) struct Space {
 
 impl Space {
     pub fn new(samples: Mat<f64>) -> Self {
-        let products = gram(samples.as_ref());
+        let products = gram(&samples);
         let norms = (0..products.nrows()).map(|i| products[(i, i)]).collect();
         Space { samples, products, norms }
     }
 
     /// The median squared distance of two samples, or 1 if most are equal: then any width will do.
     pub fn median_distance(&self) -> f64 {
-        let (products, norms) = (&self.products, &self.norms);
+        let products = &self.products;
+        let norms = &self.norms;
         let pairs = (0..norms.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
         let median = median(pairs.map(|(i, j)| (norms[i] + norms[j] - 2.0 * products[(i, j)]).max(0.0)).collect());
         if median > 0.0 && median.is_finite() { median } else { 1.0 }
@@ -107,17 +108,15 @@ pub(super) fn gaussian(products: MatRef<'_, f64>, norms: &[f64], own: &[f64], ga
     let mut kernel = Mat::zeros(products.nrows(), products.ncols());
     kernel.as_mut().par_col_chunks_mut(16).enumerate().for_each(|(chunk, mut part)| {
         for j in 0..part.ncols() {
-            let (products, own) = (column(products, 16 * chunk + j), own[16 * chunk + j]);
+            let products = column(products, 16 * chunk + j);
+            let own = own[16 * chunk + j];
             let Some(values) = part.as_mut().col_mut(j).try_as_col_major_mut() else { continue };
             let values = values.as_slice_mut();
-            vectorised(
-                #[inline(always)]
-                || {
-                    for ((value, product), norm) in values.iter_mut().zip(products).zip(norms) {
-                        *value = exp(-gamma * (norm + own - 2.0 * product).max(0.0));
-                    }
-                },
-            );
+            wide!({
+                for ((value, product), norm) in values.iter_mut().zip(products).zip(norms) {
+                    *value = exp(-gamma * (norm + own - 2.0 * product).max(0.0));
+                }
+            });
         }
     });
     kernel
@@ -136,8 +135,7 @@ pub(super) struct Setting<'a> {
 impl<'a> Setting<'a> {
     pub fn new(view: ViewKind, gamma: f64, gram: MatRef<'a, f64>, space: &'a Space) -> Self {
         let (m, n) = space.samples.shape();
-        let features =
-            (gamma == 0.0 && 2 * m <= n).then(|| (space.samples.as_ref(), outer_gram(space.samples.as_ref())));
+        let features = (gamma == 0.0 && 2 * m <= n).then(|| (space.samples.as_ref(), outer_gram(&space.samples)));
         Setting { view, gamma, gram, features }
     }
 

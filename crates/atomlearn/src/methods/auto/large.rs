@@ -37,7 +37,8 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
         )));
     }
     let places = queries(train.blocks(), DUAL_LIMIT);
-    let (targets, heard) = (train.targets(), heard(train));
+    let targets = train.targets();
+    let heard = heard(train);
     let judge = Judge::new(
         places.iter().map(|&i| targets[i]).collect(),
         places.iter().map(|&i| heard[i]).collect(),
@@ -47,11 +48,12 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
     let views: Vec<View> =
         auto.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, train.x())).collect();
     let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
-    let (mut shortlist, mut kernels) = (Shortlist::default(), Vec::new());
+    let mut shortlist = Shortlist::default();
+    let mut kernels = Vec::new();
     'views: for view in &views {
         let asked = view.apply(asked.as_ref());
         let some = view.apply(evenly(train.x(), SPREAD).as_ref());
-        let landmarks = spread_out(some.as_ref(), landmark_count(train.n_samples()), 0);
+        let landmarks = spread_out(&some, landmark_count(train.n_samples()), 0);
         let median = Space::new(some).median_distance();
         for width in WIDTHS {
             if width > 0.0 || train.n_features() <= MOST_FEATURES {

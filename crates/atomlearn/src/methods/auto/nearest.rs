@@ -2,7 +2,7 @@
 
 use super::model::AutoModel;
 use super::views::View;
-use crate::linalg::{column, mul};
+use crate::linalg::{column, column_energies, mul};
 use crate::{Error, MatRef, Result};
 use serde::Serialize;
 
@@ -31,9 +31,10 @@ impl AutoModel {
         let views = (0..views.ncols()).map(|v| View::from_column(column(views, v))).collect::<Result<Vec<_>>>()?;
         let view = views.iter().find(|view| view.kind == choice.view);
         let view = view.ok_or_else(|| Error::Data("the model chose a view that it does not hold".into()))?;
-        let (samples, x) = (view.apply(samples), view.apply(x));
-        let norms: Vec<f64> = samples.col_iter().map(|sample| sample.squared_norm_l2()).collect();
-        let products = mul(samples.transpose(), x.as_ref());
+        let samples = view.apply(samples);
+        let x = view.apply(x);
+        let norms: Vec<f64> = column_energies(&samples);
+        let products = mul(samples.transpose(), &x);
         let of_sample = |j: usize| {
             let own = x.col(j).squared_norm_l2();
             let squared: Vec<f64> =

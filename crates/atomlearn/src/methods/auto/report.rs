@@ -102,7 +102,7 @@ impl LeftOut {
     pub fn new(log_probabilities: Mat<f64>, judged: &Mat<f64>) -> Self {
         let row = |r: usize| judged.row(r).iter().map(|&v| v as usize);
         let heard = row(2).map(|say| say == 1).collect();
-        let found = best_class(log_probabilities.as_ref());
+        let found = best_class(&log_probabilities);
         LeftOut { positions: row(0).collect(), targets: row(1).collect(), heard, found, log_probabilities }
     }
 

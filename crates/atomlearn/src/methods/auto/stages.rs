@@ -6,7 +6,7 @@ use super::stored::{Form, Learned, PrimalKernel};
 use super::views::View;
 use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
-use crate::linalg::{Spd, mul};
+use crate::linalg::{Spd, column_energies, mul};
 use crate::loo::{PrimalCoder, Reading, Sums, residual_scores};
 use crate::score::{ClassResiduals, RidgeResiduals};
 use crate::svm::Svm;
@@ -101,7 +101,7 @@ fn dual_stage<'a>(
         let (m, n) = space.samples.shape();
         if choice.gamma == 0.0 && choice.reading == Reading::Residual && m < n {
             // Codes of fewer features than samples are a smaller map.
-            let residuals = RidgeResiduals::new(space.samples.as_ref(), blocks, choice.kappa, "auto")?;
+            let residuals = RidgeResiduals::new(&space.samples, blocks, choice.kappa, "auto")?;
             return Ok((Input::Features, Prepared::new(place, choice, Rule::FeatureResidual(residuals))));
         }
         let mut store = Mat::new();
@@ -113,7 +113,7 @@ fn dual_stage<'a>(
         } else {
             let sums = Sums::of_classes(&factor, blocks, choice.kappa);
             let basis = sums.sums.transpose();
-            let folded = mul(space.samples.as_ref(), basis);
+            let folded = mul(&space.samples, basis);
             // A rule on linear kernel values is a rule on features.
             let (input, basis) = if choice.gamma > 0.0 { (input, basis) } else { (Input::Features, folded.as_ref()) };
             (input, Rule::Linear(rule(&sums, choice.reading, basis)?))
@@ -162,7 +162,7 @@ impl PrimalKernel {
     pub fn map(&self) -> Result<Option<KernelMap>> {
         let Some(landmarks) = &self.landmarks else { return Ok(None) };
         let spec = KernelSpec { kernel: Kernel::Rbf, gamma: Gamma::Fixed(self.gamma), landmarks: None };
-        KernelMap::fit(&spec, landmarks.as_ref(), &mut ()).map(Some)
+        KernelMap::fit(&spec, landmarks, &mut ()).map(Some)
     }
 }
 
@@ -176,8 +176,8 @@ impl Prepared {
         match &self.rule {
             Rule::Linear(rule) => rule.scores(values),
             Rule::Residual(inverse, residuals) => {
-                let codes = mul(inverse.as_ref(), values);
-                residual_scores(&residuals.of_products(energy, codes.as_ref(), values))
+                let codes = mul(inverse, values);
+                residual_scores(&residuals.of_products(energy, &codes, values))
             }
             Rule::FeatureResidual(residuals) => residual_scores(&residuals.of(values)),
             // Moments that hold no class scatters are refused when the model is put together.
@@ -220,8 +220,8 @@ impl Stage {
     /// samples.
     pub fn contributions(&self, x: MatRef<'_, f64>, mut add: impl FnMut(usize, Mat<f64>)) {
         let x = self.view.apply(x);
-        let norms: Vec<f64> = x.col_iter().map(|x| x.squared_norm_l2()).collect();
-        let products = self.samples.as_ref().map(|(samples, _)| mul(samples.transpose(), x.as_ref()));
+        let norms: Vec<f64> = column_energies(&x);
+        let products = self.samples.as_ref().map(|(samples, _)| mul(samples.transpose(), &x));
         for (input, readings) in &self.readings {
             let values = match (input, &self.samples, &products) {
                 (Input::Gaussian(gamma), Some((_, own)), Some(products)) => {
@@ -285,7 +285,9 @@ impl Prepared {
             (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / self.scale
         });
         let scores = graph.times(&scores, centre.as_ref());
-        let (low, high, weight) = (graph.scalar(-fusion::CLIP), graph.scalar(fusion::CLIP), graph.scalar(self.weight));
+        let low = graph.scalar(-fusion::CLIP);
+        let high = graph.scalar(fusion::CLIP);
+        let weight = graph.scalar(self.weight);
         let scores = graph.op("Max", &[&scores, &low]);
         let scores = graph.op("Min", &[&scores, &high]);
         graph.op("Mul", &[&scores, &weight])
@@ -294,7 +296,9 @@ impl Prepared {
 
 /// [`residual_scores`] in a graph, from squared residuals and energies of codes, samples x classes.
 fn export_scores(graph: &mut Graph, squared: &Value, code_energy: &Value) -> Value {
-    let (axes, share, tiny) = (graph.integers(&[1]), graph.scalar(1e-12), graph.scalar(1e-300));
+    let axes = graph.integers(&[1]);
+    let share = graph.scalar(1e-12);
+    let tiny = graph.scalar(1e-300);
     let total = graph.op_with("ReduceSum", &[code_energy, &axes], &[("keepdims", 1)]);
     let floor = graph.op("Mul", &[&total, &share]);
     let floor = graph.op("Add", &[&floor, &tiny]);
@@ -333,7 +337,8 @@ fn export_residual(
 fn export_primal_residual(graph: &mut Graph, x: &Value, coder: &PrimalCoder) -> Value {
     let wx = graph.times(x, coder.inverse().as_ref());
     let axes = graph.integers(&[1]);
-    let (mut squared, mut energies) = (Vec::new(), Vec::new());
+    let mut squared = Vec::new();
+    let mut energies = Vec::new();
     for scatter in coder.moments().class_scatters.iter().flatten() {
         let rebuilt = graph.times(&wx, scatter.as_ref());
         let rest = graph.op("Sub", &[x, &rebuilt]);

@@ -18,7 +18,7 @@ fn pick(data: &Dataset, columns: &[usize]) -> Dataset {
     let targets = data.targets();
     let x = crate::linalg::select_columns(data.x(), columns);
     let labels: Vec<String> = columns.iter().map(|&j| targets[j].to_string()).collect();
-    Dataset::new(x.as_ref(), &labels).unwrap()
+    Dataset::new(&x, &labels).unwrap()
 }
 
 fn accuracy(model: &AutoModel, data: &Dataset) -> f64 {
@@ -41,7 +41,7 @@ fn the_estimate_is_near_the_truth_and_probabilities_add_up() {
     assert!(!report.chosen.is_empty() && report.chosen.len() <= 6 && report.warnings.is_empty());
     let p = model.probabilities_block(test.x()).unwrap();
     assert!(p.col_iter().all(|p| (p.iter().sum::<f64>() - 1.0).abs() < 1e-12));
-    assert_eq!(best_class(p.as_ref()), model.predict(test.x()).unwrap());
+    assert_eq!(best_class(&p), model.predict(test.x()).unwrap());
     let (left_out, positions) = model.left_out_probabilities();
     assert_eq!((left_out.shape(), positions), ((5, 100), train.order()));
 }
@@ -81,7 +81,7 @@ fn twins_and_single_samples_are_counted_and_said_once() {
     (0..6).for_each(|i| (x[(i, 1)], x[(i, 29)]) = (data.x()[(i, 0)], -data.x()[(i, 0)]));
     let labels: Vec<String> = (0..30).map(|j| if j == 29 { "9".into() } else { (j / 10).to_string() }).collect();
     let mut trace = Trace::default();
-    let train = Dataset::new(x.as_ref(), &labels).unwrap();
+    let train = Dataset::new(&x, &labels).unwrap();
     let model = Auto::default().fit(&train, &mut trace).unwrap();
     assert_eq!(trace.warnings, model.report().warnings);
     assert!(trace.warnings.len() == 2 && trace.warnings[0].starts_with("2 training samples equal"), "{trace:?}");
@@ -109,13 +109,14 @@ fn groups_are_left_out_together() {
     let noisy = Mat::from_fn(5, 48, |i, j| base.x()[(i, j)] + 0.6 * (((i * 37 + j * 61) % 17) as f64 / 8.0 - 1.0));
     let x = Mat::from_fn(5, 96, |i, j| noisy[(i, j / 2)] + 1e-3 * ((i + 3 * j) % 5) as f64);
     let labels: Vec<String> = (0..96).map(|j| (j / 24).to_string()).collect();
-    let train = Dataset::new(x.as_ref(), &labels).unwrap();
+    let train = Dataset::new(&x, &labels).unwrap();
     let groups: Vec<usize> = (0..96).map(|j| j / 2).collect();
     let estimate = |train: &Dataset| {
         let model = Auto::default().fit(train, &mut ()).unwrap();
         model.report().loo.as_ref().unwrap().accuracy
     };
-    let (one, group) = (estimate(&train), estimate(&train.clone().with_groups(&groups).unwrap()));
+    let one = estimate(&train);
+    let group = estimate(&train.clone().with_groups(&groups).unwrap());
     assert!(one > group + 0.1, "{one} {group}");
     assert!(train.clone().with_groups(&[0; 96]).is_err() && train.with_groups(&[0, 1]).is_err());
 }
@@ -131,7 +132,8 @@ fn the_form_for_many_samples_is_as_good_and_survives_its_parts() {
     let few = Auto::default().fit(&train, &mut ()).unwrap();
     let many = large(&train);
     assert!(accuracy(&many, &test) > accuracy(&few, &test) - 0.02);
-    let (a, b) = (few.report().loo.as_ref().unwrap(), many.report().loo.as_ref().unwrap());
+    let a = few.report().loo.as_ref().unwrap();
+    let b = many.report().loo.as_ref().unwrap();
     assert!((a.log_loss - b.log_loss).abs() < 0.3 * a.log_loss.max(0.05), "{} {}", a.log_loss, b.log_loss);
     let back = restored(&many).unwrap();
     assert!(back.scores(test.x()).unwrap() == many.scores(test.x()).unwrap());

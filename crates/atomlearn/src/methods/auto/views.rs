@@ -94,16 +94,15 @@ impl View {
     /// The view in an ONNX graph, samples in rows.
     pub fn export(&self, graph: &mut Graph, x: &Value) -> Value {
         if self.kind == ViewKind::Unit {
-            let (energy, tiny) = (graph.energy(x), graph.scalar(f64::MIN_POSITIVE));
+            let energy = graph.energy(x);
+            let tiny = graph.scalar(f64::MIN_POSITIVE);
             let norm = graph.op("Sqrt", &[&energy]);
             let norm = graph.op("Max", &[&norm, &tiny]);
             return graph.op("Div", &[x, &norm]);
         }
-        let (magnitude, shift, scale) = (
-            graph.scalar(self.magnitude),
-            graph.row(self.shift.iter().copied()),
-            graph.row(self.scale.iter().copied()),
-        );
+        let magnitude = graph.scalar(self.magnitude);
+        let shift = graph.row(self.shift.iter().copied());
+        let scale = graph.row(self.scale.iter().copied());
         let x = graph.op("Div", &[x, &magnitude]);
         let x = graph.op("Sub", &[&x, &shift]);
         graph.op("Mul", &[&x, &scale])
@@ -121,7 +120,8 @@ impl View {
             return Err(Error::Data("model part `views` does not describe a view".into()));
         };
         let m = (column.len() - 2) / 2;
-        let (shift, scale) = (column[2..2 + m].to_vec(), column[2 + m..].to_vec());
+        let shift = column[2..2 + m].to_vec();
+        let scale = column[2 + m..].to_vec();
         Ok(View { kind, magnitude: column[1], shift, scale })
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         for scale in [1e-310, 1e-150, 1.0, 1e150, 1e300] {
             let x = samples(scale);
             let unit = View::fit(ViewKind::Unit, x.as_ref()).apply(x.as_ref());
-            assert!(column_norms(unit.as_ref()).iter().all(|norm| (norm - 1.0).abs() < 1e-9), "{scale}");
+            assert!(column_norms(&unit).iter().all(|norm| (norm - 1.0).abs() < 1e-9), "{scale}");
             for kind in [ViewKind::Standard, ViewKind::Given] {
                 let z = View::fit(kind, x.as_ref()).apply(x.as_ref());
                 assert!((z.squared_norm_l2() / 8.0 - 1.0).abs() < 1e-9, "{kind:?} {scale}");

@@ -6,7 +6,7 @@
 
 use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
-use crate::linalg::{Spd, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
+use crate::linalg::{Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
 use crate::rounds::{
     Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Start, restore_svm,
     store_svm,
@@ -72,7 +72,7 @@ impl Fixed {
         let other = params.lambda1 + if params.updates == Updates::Exact { 1.0 } else { 0.0 };
         let system = |own: &Mat<f64>| {
             let mut system = Scale(other) * &moments.outer + Scale(1.0 - other) * own;
-            (0..system.nrows()).for_each(|i| system[(i, i)] += params.lambda3);
+            add_diagonal(&mut system, params.lambda3);
             Spd::with_jitter(system, STAGE, watch)
         };
         let systems = outers.iter().map(system).collect::<Result<_>>()?;
@@ -84,7 +84,7 @@ impl Fixed {
 
 /// An orthonormal basis of the span of the samples, of at least one dimension.
 fn range_of(outer: &Mat<f64>) -> Result<Mat<f64>> {
-    let (values, vectors) = sym_eig(outer.as_ref(), STAGE)?;
+    let (values, vectors) = sym_eig(outer, STAGE)?;
     let rank = values.iter().take_while(|&&v| v > NEGLIGIBLE * values[0]).count();
     Ok(vectors.subcols(0, rank.max(1)).to_owned())
 }
@@ -97,7 +97,8 @@ impl CadlRounds {
         scatters: &[Mat<f64>],
         watch: &mut dyn Observer,
     ) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), moments.counts.len());
+        let m = moments.n_features();
+        let n_classes = moments.counts.len();
         let outers = scatters.iter().enumerate().map(|(c, scatter)| moments.class_outer(scatter, c)).collect();
         let fixed = Fixed::new(&params, outers, moments, watch)?;
         let span = fixed.range.as_ref().map_or(m, Mat::ncols);
@@ -128,7 +129,7 @@ impl CadlRounds {
         self.drawn[class] += count;
         let drawn = self.draws.atoms(class, count);
         match &self.fixed.range {
-            Some(basis) => mul(basis.as_ref(), mul(basis.transpose(), drawn.as_ref()).as_ref()),
+            Some(basis) => mul(basis, mul(basis.transpose(), &drawn)),
             None => drawn,
         }
     }
@@ -171,7 +172,7 @@ impl CadlRounds {
             parts.push(part);
         }
         let next = concat_columns(&parts);
-        let change = relative_change(next.as_ref(), self.analysis.as_ref());
+        let change = relative_change(&next, &self.analysis);
         self.analysis = next;
         let [fit, silence] = self.misfits(&code_gram, &cross, moments);
         let ridge = self.params.lambda3 * self.analysis.squared_norm_l2();
@@ -180,10 +181,10 @@ impl CadlRounds {
 
     /// `|Z - Omega X|^2`, and the responses of atoms to the samples of other classes.
     fn misfits(&self, code_gram: &Mat<f64>, cross: &Mat<f64>, moments: &Moments) -> [f64; 2] {
-        let responses = |outer: &Mat<f64>, atoms: MatRef<'_, f64>| inner(mul(outer.as_ref(), atoms).as_ref(), atoms);
+        let responses = |outer: &Mat<f64>, atoms: MatRef<'_, f64>| inner(mul(outer, atoms), atoms);
         let all = responses(&moments.outer, self.analysis.as_ref());
         let codes: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        let fit = codes - 2.0 * inner(cross.transpose(), self.analysis.as_ref()) + all;
+        let fit = codes - 2.0 * inner(cross.transpose(), &self.analysis) + all;
         let own = self.atoms.ranges().zip(&self.fixed.outers);
         let own = own.map(|(rows, outer)| responses(outer, self.analysis.subcols(rows.start, rows.len())));
         [fit.max(0.0), (all - own.sum::<f64>()).max(0.0)]
@@ -232,7 +233,8 @@ impl CadlRounds {
 
     /// The counterpart of [`Rounds::store`].
     pub(crate) fn restore(params: Cadl, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), classes.len());
+        let m = moments.n_features();
+        let n_classes = classes.len();
         let analysis = message.take("analysis", m, None)?;
         let n_atoms = analysis.ncols();
         let atoms = message.take_blocks("atoms", classes, n_atoms)?;

@@ -39,7 +39,7 @@ fn objective_by_definition(cadl: &Cadl, train: &Dataset, atoms: &Blocks, state: 
     for c in 0..train.n_classes() {
         let others: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] != c).collect();
         let block = omega.subrows(atoms.range(c).start, atoms.size(c));
-        value += cadl.lambda1 * mul(block, select_columns(train.x(), &others).as_ref()).squared_norm_l2();
+        value += cadl.lambda1 * mul(block, select_columns(train.x(), &others)).squared_norm_l2();
         let u = state.svm.weights.col(c);
         let mut losses = 0.0;
         for (i, &y) in targets.iter().enumerate() {
@@ -58,7 +58,7 @@ fn published_rows_have_length_one_and_exact_steps_never_raise_the_objective() {
     let (atoms, first) = start(&train, 4);
     let published = Cadl { lambda2: 1e-2, max_iter: 4, ..Default::default() };
     let state = descend(&published, &train, &atoms, first.clone(), |_| ());
-    assert!(column_norms(state.analysis.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
+    assert!(column_norms(&state.analysis).iter().all(|n| (n - 1.0).abs() < 1e-12));
     let exact = Cadl { updates: Updates::Exact, max_iter: 6, ..published };
     let mut held = f64::INFINITY;
     descend(&exact, &train, &atoms, first, |state| {
@@ -76,21 +76,22 @@ fn exact_codes_have_no_gradient_and_published_ones_solve_the_full_system() {
     for updates in [Updates::Published, Updates::Exact] {
         let cadl = Cadl { lambda2: 0.05, max_iter: 2, updates, ..Default::default() };
         let state = descend(&cadl, &train, &atoms, first.clone(), |_| ());
-        let (codes, targets) = (cadl.codes(&train, &state), train.targets());
+        let codes = cadl.codes(&train, &state);
+        let targets = train.targets();
         let strength = 2.0 * cadl.lambda2 * cadl.theta;
         let chosen_by = if updates == Updates::Exact { &codes } else { &state.codes };
         let scores = state.svm.scores(chosen_by.as_ref());
         for (i, &y) in targets.iter().enumerate() {
             let t = |c: usize| if c == y { 1.0 } else { -1.0 };
             let phi: Vec<usize> = (0..3).filter(|&c| t(c) * scores[(c, i)] < 1.0).collect();
-            let u = select_columns(state.svm.weights.as_ref(), &phi);
-            let mut system = Scale(strength) * outer_gram(u.as_ref());
+            let u = select_columns(&state.svm.weights, &phi);
+            let mut system = Scale(strength) * outer_gram(&u);
             (0..9).for_each(|k| system[(k, k)] += 1.0);
             let pull = Mat::from_fn(phi.len(), 1, |p, _| strength * (t(phi[p]) - state.svm.bias[phi[p]]));
-            let right = state.responses.subcols(i, 1) + mul(u.as_ref(), pull.as_ref());
-            let full = Spd::new(system.clone(), "t").unwrap().solve(right.as_ref());
+            let right = state.responses.subcols(i, 1) + mul(&u, &pull);
+            let full = Spd::new(system.clone(), "t").unwrap().solve(&right);
             assert!((codes.subcols(i, 1) - &full).norm_max() < 1e-10);
-            let gradient = mul(system.as_ref(), codes.subcols(i, 1)) - right;
+            let gradient = mul(&system, codes.subcols(i, 1)) - right;
             assert!(2.0 * gradient.norm_l2() < 1e-8);
         }
     }
@@ -105,12 +106,12 @@ fn order_of_samples_and_classes_does_not_matter() {
     // Samples: reversed within the data.
     let order: Vec<usize> = (0..27).rev().collect();
     let labels: Vec<String> = order.iter().map(|&i| train.targets()[i].to_string()).collect();
-    let moved = Dataset::new(select_columns(train.x(), &order).as_ref(), &labels).unwrap();
+    let moved = Dataset::new(select_columns(train.x(), &order), &labels).unwrap();
     let found = descend(&cadl, &moved, &atoms, first.clone(), |_| ());
     assert!((&found.analysis - &expected.analysis).norm_max() < 1e-8);
     assert!((&found.svm.weights - &expected.svm.weights).norm_max() < 1e-8);
     // Classes: 0 becomes 2, 1 stays, 2 becomes 0; so does the start.
-    let swapped = |a: &Mat<f64>| select_columns(a.as_ref(), &[6, 7, 8, 3, 4, 5, 0, 1, 2]);
+    let swapped = |a: &Mat<f64>| select_columns(a, &[6, 7, 8, 3, 4, 5, 0, 1, 2]);
     let labels: Vec<String> = train.targets().iter().map(|&y| (2 - y).to_string()).collect();
     let renamed = Dataset::new(train.x(), &labels).unwrap();
     let found = descend(&cadl, &renamed, &atoms, swapped(&first), |_| ());
@@ -142,7 +143,7 @@ fn without_margins_codes_are_responses_and_scale_does_not_matter() {
     let mut system = outer_gram(train.class(1)) + Scale(cadl.lambda1) * others;
     (0..8).for_each(|i| system[(i, i)] += cadl.lambda3);
     let own = z.submatrix(3, range.start, 3, range.len());
-    let mut expected = Spd::new(system, "t").unwrap().solve(mul(train.class(1), own.transpose()).as_ref());
+    let mut expected = Spd::new(system, "t").unwrap().solve(mul(train.class(1), own.transpose()));
     normalize_columns(expected.as_mut());
     assert!((once.analysis.subcols(3, 3) - expected).norm_max() < 1e-9);
 }
@@ -152,7 +153,8 @@ fn blocks_respond_to_their_class_alone() {
     let train = synth::blobs(4, 20, 15, 5);
     let model = Cadl::default().fit(&train, &mut ()).unwrap();
     let codes = model.codes_block(train.x()).unwrap();
-    let (mut own, mut other) = (0.0, 0.0);
+    let mut own = 0.0;
+    let mut other = 0.0;
     for (i, &y) in train.targets().iter().enumerate() {
         for c in 0..4 {
             let energy = codes.submatrix(4 * c, i, 4, 1).squared_norm_l2();
@@ -179,7 +181,7 @@ fn poor_classes_zero_samples_and_a_stored_model() {
     let blobs = synth::blobs(2, 6, 9, 8);
     let x = Mat::from_fn(9, 12, |i, j| if j == 11 { 0.0 } else { blobs.x()[(i, j)] });
     let labels: Vec<String> = (0..12).map(|j| ["a", "a", "b", "c"][(j / 5).max(j / 11 * 3)].to_string()).collect();
-    let train = Dataset::new(x.as_ref(), &labels).unwrap();
+    let train = Dataset::new(&x, &labels).unwrap();
     let mut trace = Trace::default();
     let cadl = Cadl::default();
     let model = cadl.fit(&train, &mut trace).unwrap();

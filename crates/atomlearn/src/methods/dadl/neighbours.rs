@@ -1,7 +1,7 @@
 //! The graph of nearest samples, weighted so that neighbours of the same class count more.
 
 use crate::Dataset;
-use crate::linalg::{gram, mul};
+use crate::linalg::{column_energies, gram, mul};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ pub(super) fn nearest_of_class(
     z: MatRef<'_, f64>,
 ) -> Mat<f64> {
     let inner = mul(codes.transpose(), z);
-    let own: Vec<f64> = z.col_iter().map(|column| column.squared_norm_l2()).collect();
+    let own: Vec<f64> = column_energies(z);
     let classes: Vec<_> = blocks.ranges().collect();
     Mat::from_fn(classes.len(), z.ncols(), |c, j| {
         let squared = classes[c].clone().map(|i| energy[i] - 2.0 * inner[(i, j)]);
@@ -144,8 +144,8 @@ mod tests {
         let factors: Vec<f64> = (0..graph.edges.len()).map(|e| 0.5 + 0.1 * (e % 5) as f64).collect();
         let spread = graph.spread(train.x(), &[0.0; 16], 1.0, &factors);
         let ones = Mat::from_fn(16, 1, |_, _| 1.0);
-        assert!(mul(spread.as_ref(), ones.as_ref()).norm_max() < 1e-12);
-        let form = mul(spread.as_ref(), train.x().transpose());
+        assert!(mul(&spread, &ones).norm_max() < 1e-12);
+        let form = mul(&spread, train.x().transpose());
         let trace: f64 = (0..5).map(|i| form[(i, i)]).sum();
         let distances = graph.squared_distances(train.x());
         let expected: f64 = graph.edges.iter().zip(&factors).zip(distances).map(|((e, f), d)| e.2 * f * d).sum();

@@ -69,7 +69,7 @@ mod tests {
             let rows = targets.codes.nrows();
             let copies = |r: usize| if r < n_classes { targets.copies } else { 1 };
             assert!((0..rows).map(copies).sum::<usize>() > dim);
-            assert!(column_norms(targets.codes.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
+            assert!(column_norms(&targets.codes).iter().all(|n| (n - 1.0).abs() < 1e-12));
             for c in 0..n_classes {
                 let used: usize = (0..rows).filter(|&r| targets.codes[(r, c)] != 0.0).map(copies).sum();
                 assert_eq!(used, targets.nonzeros);

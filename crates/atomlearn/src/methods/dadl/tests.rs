@@ -5,7 +5,7 @@ use crate::synth;
 /// `J` by its definition, with the loss and not its weights.
 fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbours, state: &Iterate) -> f64 {
     let e = |squared: f64| 1.0 - (-squared / (dadl.sigma * dadl.sigma)).exp();
-    let v = mul(state.omega.as_ref(), train.x());
+    let v = mul(&state.omega, train.x());
     let fit: f64 = column_distances(&state.z, &v).map(e).sum();
     let label: f64 = column_distances(&state.z, wanted).map(e).sum();
     let joined: f64 = graph.edges.iter().map(|&(i, j, w)| w * e((v.col(i) - v.col(j)).squared_norm_l2())).sum();
@@ -30,8 +30,8 @@ fn no_half_step_raises_the_objective_and_codes_stay_sparse() {
     for _ in 0..6 {
         let map = dadl.dictionary_map(&train, &graph, &state).unwrap();
         for _ in 0..INNER {
-            state.omega = mul(state.z.as_ref(), map.as_ref());
-            state.responses = mul(state.omega.as_ref(), train.x());
+            state.omega = mul(&state.z, &map);
+            state.responses = mul(&state.omega, train.x());
             dadl.update_codes(&wanted, &targets, &mut state);
             for i in 0..48 {
                 let used: usize =
@@ -56,11 +56,11 @@ fn the_dictionary_solves_its_normal_equations() {
     let mut state = Iterate::new(&wanted, graph.edges.len(), &train);
     state.p = (0..24).map(|i| 0.3 + 0.02 * i as f64).collect();
     let map = dadl.dictionary_map(&train, &graph, &state).unwrap();
-    let omega = mul(wanted.as_ref(), map.as_ref());
-    let mut system = mul(graph.spread(train.x(), &state.p, dadl.lambda2, &state.r).as_ref(), train.x().transpose());
+    let omega = mul(&wanted, &map);
+    let mut system = mul(graph.spread(train.x(), &state.p, dadl.lambda2, &state.r), train.x().transpose());
     (0..6).for_each(|i| system[(i, i)] += dadl.lambda3);
     let weighted = Mat::from_fn(6, 24, |k, i| train.x()[(k, i)] * state.p[i]);
-    let gap = mul(omega.as_ref(), system.as_ref()) - mul(wanted.as_ref(), weighted.transpose());
+    let gap = mul(&omega, &system) - mul(&wanted, weighted.transpose());
     assert!(gap.norm_max() < 1e-10);
 }
 
@@ -73,7 +73,7 @@ fn kept_once_and_scaled_equals_all_copies() {
         (0..targets.codes.nrows()).flat_map(|r| std::iter::repeat_n(r, copies_of(&targets, r))).collect();
     let root = (targets.copies as f64).sqrt();
     let full = Mat::from_fn(rows.len(), 3, |k, c| targets.codes[(rows[k], c)] / if rows[k] < 3 { root } else { 1.0 });
-    let gap = crate::linalg::gram(full.as_ref()) - crate::linalg::gram(targets.codes.as_ref());
+    let gap = crate::linalg::gram(&full) - crate::linalg::gram(&targets.codes);
     assert!(gap.norm_max() < 1e-12);
     let mut z = Mat::from_fn(targets.codes.nrows(), 5, |r, j| ((r * 7 + j * 3) % 11) as f64 - 5.0);
     let mut copied = Mat::from_fn(rows.len(), 5, |k, j| z[(rows[k], j)] / if rows[k] < 3 { root } else { 1.0 });
@@ -82,7 +82,8 @@ fn kept_once_and_scaled_equals_all_copies() {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by(|&a, &b| copied[(b, j)].abs().total_cmp(&copied[(a, j)].abs()).then(a.cmp(&b)));
         order[targets.nonzeros..].iter().for_each(|&k| copied[(k, j)] = 0.0);
-        let (once, all) = (z.col(j).squared_norm_l2(), copied.col(j).squared_norm_l2());
+        let once = z.col(j).squared_norm_l2();
+        let all = copied.col(j).squared_norm_l2();
         // They differ only where T0 falls inside a group of copies, which is then dropped whole.
         assert!(once <= all + 1e-12);
     }

@@ -56,7 +56,7 @@ impl AtomStep {
                     a.copy_from_slice(old);
                 }
             });
-            if relative_change(d.as_ref(), before.as_ref()) < SWEEP_TOL {
+            if relative_change(&d, &before) < SWEEP_TOL {
                 return true;
             }
         }
@@ -70,7 +70,7 @@ impl AtomStep {
         for start in (0..n_atoms).step_by(TOGETHER) {
             let width = TOGETHER.min(n_atoms - start);
             let mut residual = self.e.subcols(start, width).to_owned();
-            mul_add(residual.as_mut(), -1.0, d.as_ref(), self.f.subcols(start, width));
+            mul_add(residual.as_mut(), -1.0, &d, self.f.subcols(start, width));
             for p in 0..width {
                 let k = start + p;
                 let a = residual.col_as_slice_mut(p);

@@ -42,12 +42,13 @@ impl<'a> CodeStep<'a> {
 
     /// FISTA with adaptive restart from `z`, until the codes move by no more than `tol` of their norm.
     pub fn solve(&self, z: &mut Mat<f64>, max_iter: usize, tol: f64) {
-        let lipschitz = top_eigenvalue(self.gram.as_ref()) + 2.0 * self.lambda2;
+        let lipschitz = top_eigenvalue(&self.gram) + 2.0 * self.lambda2;
         if lipschitz <= 0.0 {
             return;
         }
         let start = z.clone();
-        let (mut v, mut old) = (z.clone(), z.clone());
+        let mut v = z.clone();
+        let mut old = z.clone();
         let mut gradient = Mat::zeros(z.nrows(), z.ncols());
         let mut t = 1.0f64;
         for _ in 0..max_iter {
@@ -71,7 +72,8 @@ impl<'a> CodeStep<'a> {
 
     /// `z = soft(v - grad / L, lambda1 / L)` and what the stopping and restart rules need.
     fn shrink(&self, z: &mut Mat<f64>, v: &Mat<f64>, gradient: &Mat<f64>, old: &Mat<f64>, lipschitz: f64) -> Moves {
-        let (step, threshold) = (1.0 / lipschitz, self.lambda1 / lipschitz);
+        let step = 1.0 / lipschitz;
+        let threshold = self.lambda1 / lipschitz;
         let parts: Vec<Moves> = z
             .as_mut()
             .par_col_chunks_mut(COLUMNS)
@@ -80,7 +82,9 @@ impl<'a> CodeStep<'a> {
                 let mut sum = Moves::default();
                 for j in 0..part.ncols() {
                     let i = p * COLUMNS + j;
-                    let (v, g, old) = (v.col_as_slice(i), gradient.col_as_slice(i), old.col_as_slice(i));
+                    let v = v.col_as_slice(i);
+                    let g = gradient.col_as_slice(i);
+                    let old = old.col_as_slice(i);
                     let z = match part.as_mut().col_mut(j).try_as_col_major_mut() {
                         Some(z) => z.as_slice_mut(),
                         None => unreachable!("columns of an owned matrix are contiguous"),
@@ -100,18 +104,21 @@ impl<'a> CodeStep<'a> {
         let (means, mean) = class_means(z, self.samples);
         let labels = self.samples.labels();
         out.as_mut().par_col_iter_mut().enumerate().with_min_len(COLUMNS).for_each(|(i, out)| {
-            let (b, own) = (self.correlations.col(i), means.col(labels[i]));
+            let b = self.correlations.col(i);
+            let own = means.col(labels[i]);
             let entry = |k: usize| self.lambda2 * (2.0 * (z[(k, i)] - own[k]) + mean[k]) - b[k];
             out.iter_mut().enumerate().for_each(|(k, g)| *g = entry(k));
         });
-        mul_add(out, 1.0, self.gram.as_ref(), z);
+        mul_add(out, 1.0, &self.gram, z);
     }
 
     /// The terms of the objective: fidelity, sparsity and Fisher criterion.
     pub fn terms(&self, z: MatRef<'_, f64>) -> [(&'static str, f64); 3] {
-        let gz = mul(self.gram.as_ref(), z);
+        let gz = mul(&self.gram, z);
         let (means, mean) = class_means(z, self.samples);
-        let (mut fit, mut l1, mut energy) = (0.0, 0.0, 0.0);
+        let mut fit = 0.0;
+        let mut l1 = 0.0;
+        let mut energy = 0.0;
         for i in 0..z.ncols() {
             for k in 0..z.nrows() {
                 let v = z[(k, i)];
@@ -149,7 +156,9 @@ impl Moves {
 
 fn shrink_column(z: &mut [f64], v: &[f64], g: &[f64], old: &[f64], step: f64, threshold: f64) -> Moves {
     let n = z.len();
-    let (v, g, old) = (&v[..n], &g[..n], &old[..n]);
+    let v = &v[..n];
+    let g = &g[..n];
+    let old = &old[..n];
     for k in 0..n {
         let moved = v[k] - step * g[k];
         z[k] = moved - moved.clamp(-threshold, threshold);
@@ -167,7 +176,8 @@ fn shrink_column(z: &mut [f64], v: &[f64], g: &[f64], old: &[f64], step: f64, th
 /// `v = z + momentum (z - old)`.
 fn extrapolate(v: &mut Mat<f64>, z: &Mat<f64>, old: &Mat<f64>, momentum: f64) {
     v.as_mut().par_col_iter_mut().enumerate().with_min_len(COLUMNS).for_each(|(i, v)| {
-        let (z, old) = (z.col_as_slice(i), old.col_as_slice(i));
+        let z = z.col_as_slice(i);
+        let old = old.col_as_slice(i);
         v.iter_mut().zip(z.iter().zip(old)).for_each(|(v, (z, old))| *v = z + momentum * (z - old));
     });
 }

@@ -10,7 +10,7 @@ fn problem() -> (Dataset, Mat<f64>, Mat<f64>, Blocks) {
     let all = synth::blobs(3, 6, 7, 11);
     let chosen: Vec<usize> = (0..18).filter(|i| ![4, 5, 11].contains(i)).collect();
     let labels: Vec<String> = chosen.iter().map(|&i| all.targets()[i].to_string()).collect();
-    let data = Dataset::new(select_columns(all.x(), &chosen).as_ref(), &labels).unwrap();
+    let data = Dataset::new(select_columns(all.x(), &chosen), &labels).unwrap();
     let noise = |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
     let mut d = Mat::from_fn(7, 9, noise);
     crate::linalg::normalize_columns(d.as_mut());
@@ -20,9 +20,12 @@ fn problem() -> (Dataset, Mat<f64>, Mat<f64>, Blocks) {
 /// `J / 2` from its definition, term by term.
 fn objective(data: &Dataset, d: &Mat<f64>, z: &Mat<f64>, atoms: &Blocks, (lambda1, lambda2): (f64, f64)) -> f64 {
     let (means, mean) = class_means(z.as_ref(), data.blocks());
-    let (mut fidelity, mut within, mut between) = (0.0, 0.0, 0.0);
+    let mut fidelity = 0.0;
+    let mut within = 0.0;
+    let mut between = 0.0;
     for (c, own) in data.blocks().ranges().enumerate() {
-        let (x, zc) = (data.class(c), z.subcols(own.start, own.len()));
+        let x = data.class(c);
+        let zc = z.subcols(own.start, own.len());
         fidelity += (x - d * zc).squared_norm_l2();
         for (j, range) in atoms.ranges().enumerate() {
             let part = d.subcols(range.start, range.len()) * zc.subrows(range.start, range.len());
@@ -88,7 +91,7 @@ fn the_fisher_matrix_has_eigenvalues_zero_one_two() {
         let own = if labels[i] == labels[j] { 2.0 / blocks.size(labels[i]) as f64 } else { 0.0 };
         (if i == j { 2.0 } else { 0.0 }) - own + 0.1
     });
-    let (values, _) = sym_eig(t.as_ref(), "t").unwrap();
+    let (values, _) = sym_eig(&t, "t").unwrap();
     let expected = [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 0.0, 0.0];
     assert!(values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-12), "{values:?}");
 }
@@ -114,7 +117,8 @@ fn the_code_step_descends_to_its_optimality_conditions() {
     step.gradient(codes.as_ref(), gradient.as_mut());
     for i in 0..15 {
         for k in 0..9 {
-            let (z, g) = (codes[(k, i)], gradient[(k, i)]);
+            let z = codes[(k, i)];
+            let g = gradient[(k, i)];
             assert!(if z == 0.0 { g.abs() <= lambda1 + 1e-7 } else { (g + lambda1 * z.signum()).abs() < 1e-7 });
         }
     }
@@ -127,7 +131,7 @@ fn the_objective_falls_with_every_atom() {
     let step = AtomStep::new(data.x(), z.as_ref(), &atoms, data.blocks());
     let mut swept = d.clone();
     assert!(step.sphere(&mut swept).is_empty());
-    assert!(column_norms(swept.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-12));
+    assert!(column_norms(&swept).iter().all(|n| (n - 1.0).abs() < 1e-12));
     let mut before = objective(&data, &d, &z, &atoms, weights);
     for k in 0..9 {
         // The first k + 1 atoms new, the others old: what the sweep passes through.
@@ -138,7 +142,7 @@ fn the_objective_falls_with_every_atom() {
     }
     let mut ball = d.clone();
     step.ball(&mut ball);
-    assert!(column_norms(ball.as_ref()).iter().all(|&n| n <= 1.0 + 1e-12));
+    assert!(column_norms(&ball).iter().all(|&n| n <= 1.0 + 1e-12));
     assert!(objective(&data, &ball, &z, &atoms, weights) <= before + 1e-9);
 }
 
@@ -146,7 +150,7 @@ fn the_objective_falls_with_every_atom() {
 fn blocked_sweeps_equal_plain_ones() {
     let n_atoms = 71;
     let noise = |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
-    let step = AtomStep { e: Mat::from_fn(6, n_atoms, noise), f: gram(Mat::from_fn(90, n_atoms, noise).as_ref()) };
+    let step = AtomStep { e: Mat::from_fn(6, n_atoms, noise), f: gram(Mat::from_fn(90, n_atoms, noise)) };
     let mut plain = Mat::from_fn(6, n_atoms, |i, j| noise(j, i + 7));
     let mut blocked = plain.clone();
     step.sphere(&mut blocked);
@@ -165,7 +169,8 @@ fn dead_atoms_leave_but_no_class_loses_its_last() {
     for k in [0, 1, 3] {
         (0..15).for_each(|i| z[(k, i)] = 0.0);
     }
-    let (mut d, mut left) = (d, atoms.clone());
+    let mut d = d;
+    let mut left = atoms.clone();
     let dead = AtomStep::new(data.x(), z.as_ref(), &atoms, data.blocks()).sphere(&mut d);
     assert_eq!(dead, [0, 1, 3]);
     assert_eq!(atoms::remove(&dead, &mut d, &mut z, &mut left), 2);
@@ -179,7 +184,8 @@ fn rebuilt(params: &Fddl, model: &FddlModel) -> FddlModel {
 
 #[test]
 fn learns_descends_and_comes_back_with_equal_bits() {
-    let (train, test) = (synth::blobs(4, 12, 20, 3), synth::blobs(4, 12, 20, 3));
+    let train = synth::blobs(4, 12, 20, 3);
+    let test = synth::blobs(4, 12, 20, 3);
     for (constraint, scaling) in [(Constraint::Sphere, Scaling::Original), (Constraint::Ball, Scaling::Dictol)] {
         let params = Fddl { constraint, scaling, atoms_per_class: Some(4), code_tol: 1e-6, ..Fddl::default() };
         let mut trace = Trace::default();
@@ -187,7 +193,7 @@ fn learns_descends_and_comes_back_with_equal_bits() {
         let values: Vec<f64> = trace.steps.iter().map(|step| step.objective.unwrap()).collect();
         assert!(values.windows(2).all(|w| w[1] <= w[0] + 1e-9), "{values:?}");
         for (rule, scores) in model.scores_by_rule(test.x()).unwrap() {
-            let found = crate::classifier::best_class(scores.as_ref());
+            let found = crate::classifier::best_class(&scores);
             assert_eq!(found, test.targets(), "{rule}");
             assert!(scores.is_all_finite());
         }
@@ -200,7 +206,9 @@ fn learns_descends_and_comes_back_with_equal_bits() {
 fn scalings_differ_by_a_factor_of_two_only() {
     let train = synth::blobs(3, 8, 10, 5);
     let original = Fddl { atoms_per_class: Some(3), ..Fddl::default() };
-    let (lambda1, gamma, gamma1) = (original.lambda1 / 2.0, original.gamma / 2.0, original.gamma1 / 2.0);
+    let lambda1 = original.lambda1 / 2.0;
+    let gamma = original.gamma / 2.0;
+    let gamma1 = original.gamma1 / 2.0;
     let dictol = Fddl { scaling: Scaling::Dictol, lambda1, gamma, gamma1, ..original.clone() };
     let scores = |params: &Fddl| params.fit(&train, &mut ()).unwrap().scores_by_rule(train.x()).unwrap();
     assert!(scores(&original) == scores(&dictol));
@@ -226,7 +234,7 @@ fn awkward_classes_and_interruption_still_give_a_model() {
         _ => ((i * 7 + j * j * 3) % 11) as f64 - 4.0,
     });
     let labels = ["a", "b", "b", "b", "zero", "zero", "d", "d", "d"].map(String::from);
-    let train = Dataset::new(x.as_ref(), &labels).unwrap();
+    let train = Dataset::new(&x, &labels).unwrap();
     let model = Fddl::default().fit(&train, &mut ()).unwrap();
     let found = model.predict(train.x()).unwrap();
     assert!(model.parts().iter().all(|(_, part)| part.is_all_finite()));
@@ -264,7 +272,7 @@ fn all_classes_at_once_end_as_low_as_one_after_the_other() {
     step.solve(&mut joint, 20_000, 1e-12);
 
     let mut cyclic = start;
-    let rate = 1.0 / (2.0 * crate::linalg::top_eigenvalue(gram(d.as_ref()).as_ref()) + 2.0 * weights.1);
+    let rate = 1.0 / (2.0 * crate::linalg::top_eigenvalue(gram(&d)) + 2.0 * weights.1);
     let mut gradient = Mat::zeros(9, 15);
     for _ in 0..400 {
         for own in data.blocks().ranges() {
@@ -279,7 +287,8 @@ fn all_classes_at_once_end_as_low_as_one_after_the_other() {
             }
         }
     }
-    let (joint, cyclic) = (value(&step, &joint), value(&step, &cyclic));
+    let joint = value(&step, &joint);
+    let cyclic = value(&step, &cyclic);
     assert!(joint <= cyclic + 1e-6 && cyclic <= joint + 1e-3, "{joint} against {cyclic}");
 }
 
@@ -288,13 +297,14 @@ fn all_classes_at_once_end_as_low_as_one_after_the_other() {
 fn one_class_without_fisher_term_is_the_lasso() {
     let (data, d, _, _) = problem();
     let x = data.x();
-    let (atoms, samples) = (Blocks::from_sizes([9]), Blocks::from_sizes([15]));
+    let atoms = Blocks::from_sizes([9]);
+    let samples = Blocks::from_sizes([15]);
     let step = CodeStep::new(x, d.as_ref(), (&atoms, &samples), (0.1, 0.0));
     let mut z = Mat::zeros(9, 15);
     step.solve(&mut z, 20_000, 1e-12);
     let correlations = mul(d.transpose(), x);
     let task = LassoTask::Penalized(0.05);
-    let expected = lasso(gram(d.as_ref()).as_ref(), correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
+    let expected = lasso(gram(&d).as_ref(), correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
     let reference = value(&step, &expected.to_dense());
     assert!((value(&step, &z) - reference).abs() < 1e-6 * reference, "{} against {reference}", value(&step, &z));
 }

@@ -115,7 +115,8 @@ impl Open {
         validating: &[usize],
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Option<usize>>> {
-        let (method, targets) = (Method::of::<LcdlSv>(), train.targets());
+        let method = Method::of::<LcdlSv>();
+        let targets = train.targets();
         let rest: Vec<usize> = (0..train.n_samples()).filter(|i| validating.binary_search(i).is_err()).collect();
         let truth: Vec<usize> = validating.iter().map(|&i| targets[i]).collect();
         let mut params = fixed.clone();
@@ -128,7 +129,8 @@ impl Open {
             }
             None => vec![None],
         };
-        let (part, test) = (train.subset(&rest)?, select_columns(train.x(), validating));
+        let part = train.subset(&rest)?;
+        let test = select_columns(train.x(), validating);
         let path = Path {
             method: &method,
             params,

@@ -20,7 +20,7 @@
 use super::LcdlSv;
 use super::subspace::{CodeBasis, FactoredDictionary, Inverse};
 use crate::graph::AtomGraph;
-use crate::linalg::{FullQr, Spd, gram, mul, norm1};
+use crate::linalg::{FullQr, Spd, add_diagonal, gram, mul, norm1};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef, Scale, unzip, zip};
 use std::sync::Arc;
@@ -60,8 +60,8 @@ impl LcdlSv {
         ridge: Option<f64>,
         watch: &mut dyn Observer,
     ) -> Result<CodeSpace> {
-        let atom_gram = gram(d.as_ref());
-        let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.knn, self.affinity);
+        let atom_gram = gram(d);
+        let graph = AtomGraph::from_gram(&atom_gram, self.knn, self.affinity);
         let system = CodeSystem { atom_gram, graph: &graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
         // A ridge that was given or switched on has to do, whatever the condition.
         let worst = if ridge.is_none() { WORST_CONDITION } else { f64::INFINITY };
@@ -87,7 +87,7 @@ impl LcdlSv {
         graph.add_laplacian(self.lambda1, &mut a);
         if ridge.is_none() {
             match Spd::new(a.clone(), stage) {
-                Ok(factor) if factor.condition(norm1(a.as_ref())) < WORST_CONDITION => return Ok(factor),
+                Ok(factor) if factor.condition(norm1(&a)) < WORST_CONDITION => return Ok(factor),
                 _ => watch.warn(&format!(
                     "{stage}: the atom graph has {} components and cannot regularise {} atoms; \
                      laplacian_ridge = {SAFE_RIDGE} is used from here on (set it to silence this)",
@@ -97,7 +97,7 @@ impl LcdlSv {
             }
         }
         let by = *ridge.get_or_insert(SAFE_RIDGE);
-        (0..a.nrows()).for_each(|i| a[(i, i)] += self.lambda1 * by);
+        add_diagonal(&mut a, self.lambda1 * by);
         Spd::with_jitter(a, stage, watch)
     }
 }
@@ -127,7 +127,7 @@ impl NullSpace {
     pub fn of(dictionary: &FactoredDictionary) -> Option<Self> {
         let (n_atoms, rank) = dictionary.q.shape();
         let small = RANK_PER_NULL_DIMENSION * (n_atoms - rank) <= rank;
-        small.then(|| NullSpace::from_basis(FullQr::new(dictionary.q.as_ref()).rest()))
+        small.then(|| NullSpace::from_basis(FullQr::new(&dictionary.q).rest()))
     }
 
     /// The null space with this orthonormal basis.
@@ -150,7 +150,7 @@ impl NullSpace {
     /// dimensions are less arithmetic than the product.
     pub fn dictionary(&self, factored: &FactoredDictionary) -> Mat<f64> {
         match &self.decomposition {
-            Some(decomposition) => decomposition.transposed_mul_rest_transposed(factored.e_t.as_ref()),
+            Some(decomposition) => decomposition.transposed_mul_rest_transposed(&factored.e_t),
             None => factored.dictionary(),
         }
     }
@@ -159,10 +159,11 @@ impl NullSpace {
     /// positive definite or its condition number is above `worst`.
     fn code_basis(&self, d: MatRef<'_, f64>, system: &CodeSystem<'_>, worst: f64) -> Option<(CodeBasis, NullSpace)> {
         let CodeSystem { atom_gram, graph, weight, ridge } = system;
-        let (weight, ridge) = (*weight, *ridge);
+        let weight = *weight;
+        let ridge = *ridge;
         let (n_atoms, n_null) = self.basis.shape();
         // |A|_1 is at most this: a column of the Laplacian holds its degree twice.
-        let norm = norm1(atom_gram.as_ref()) + weight * (2.0 * graph.largest_degree() + ridge);
+        let norm = norm1(atom_gram) + weight * (2.0 * graph.largest_degree() + ridge);
         if n_null == 0 {
             // Independent atoms: codes fill all dimensions, Q2 = I and H = A.
             let mut a = atom_gram.clone();
@@ -176,15 +177,15 @@ impl NullSpace {
         }
         // A N / lambda1 = (L + ridge I) N, because D N = 0; and S = N^T A N, needed only for its condition.
         let mut image = Scale(ridge) * &self.basis;
-        graph.add_product(self.basis.as_ref(), &mut image);
-        let s = Spd::new(Scale(weight) * mul(self.basis.transpose(), image.as_ref()), SPLIT_STAGE).ok()?;
+        graph.add_product(&self.basis, &mut image);
+        let s = Spd::new(Scale(weight) * mul(self.basis.transpose(), &image), SPLIT_STAGE).ok()?;
         // Its first columns span A N, the others are Q2.
-        let decomposition = FullQr::new(image.as_ref());
+        let decomposition = FullQr::new(&image);
 
         // H = (D Q2)^T D Q2 + lambda1 (Q2^T L Q2 + ridge I)
         let laplacian = || decomposition.rest_form(|v| graph.times(v), graph.laplacian_from(n_null));
         let (dq, (q, laplacian)) = rayon::join(|| decomposition.mul_rest(d), || (decomposition.rest(), laplacian()));
-        let mut h = gram(dq.as_ref());
+        let mut h = gram(&dq);
         zip!(&mut h, &laplacian).for_each(|unzip!(h, l)| *h += weight * l);
         (0..h.nrows()).for_each(|k| h[(k, k)] += weight * ridge);
         let h = Spd::new(h, SPLIT_STAGE).ok()?;
@@ -223,8 +224,8 @@ mod tests {
 
     fn problem(features: usize, n_atoms: usize) -> Problem {
         let (d, x) = (matrix(features, n_atoms), matrix(features, 40));
-        let atom_gram = gram(d.as_ref());
-        let graph = AtomGraph::from_gram(atom_gram.as_ref(), 2, Affinity::Squared);
+        let atom_gram = gram(&d);
+        let graph = AtomGraph::from_gram(&atom_gram, 2, Affinity::Squared);
         let mut a = atom_gram.clone();
         graph.add_laplacian(WEIGHT, &mut a);
         (0..n_atoms).for_each(|k| a[(k, k)] += WEIGHT * RIDGE);
@@ -248,26 +249,24 @@ mod tests {
             let p = problem(features, n_atoms);
             let (basis, null_space) = p.split(1e12).unwrap();
             let a = Spd::new(p.a.clone(), "t").unwrap();
-            let z = a.solve(mul(p.d.transpose(), p.x.as_ref()).as_ref());
-            let found = mul(basis.q.as_ref(), mul(basis.map.as_ref(), p.x.as_ref()).as_ref());
+            let z = a.solve(mul(p.d.transpose(), &p.x));
+            let found = mul(&basis.q, mul(&basis.map, &p.x));
             assert!((found - &z).norm_max() < 1e-10 * z.norm_max());
             // Vectors in the span of the dictionary's rows.
-            let u = mul(p.d.transpose(), matrix(features, 3).as_ref());
+            let u = mul(p.d.transpose(), matrix(features, 3));
             let Inverse::Factor(h) = &basis.inverse else { panic!("the split has a factor") };
-            let solved = mul(basis.q.as_ref(), h.solve(mul(basis.q.transpose(), u.as_ref()).as_ref()).as_ref());
-            let expected = a.solve(u.as_ref());
+            let solved = mul(&basis.q, h.solve(mul(basis.q.transpose(), &u)));
+            let expected = a.solve(&u);
             assert!((solved - &expected).norm_max() < 1e-10 * expected.norm_max());
 
             let rank = features.min(n_atoms);
             assert_eq!((basis.q.ncols(), null_space.basis.ncols()), (rank, n_atoms - rank));
-            assert!((gram(basis.q.as_ref()) - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-13);
-            assert!(
-                null_space.basis.ncols() == 0 || mul(basis.q.transpose(), null_space.basis.as_ref()).norm_max() < 1e-13
-            );
+            assert!((gram(&basis.q) - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-13);
+            assert!(null_space.basis.ncols() == 0 || mul(basis.q.transpose(), &null_space.basis).norm_max() < 1e-13);
             let e_t = matrix(rank, features);
             let factored = FactoredDictionary { q: basis.q.clone(), e_t };
             assert!((null_space.dictionary(&factored) - factored.dictionary()).norm_max() < 1e-13);
-            let laplacian = mul(mul(basis.q.transpose(), p.graph.laplacian().as_ref()).as_ref(), basis.q.as_ref());
+            let laplacian = mul(mul(basis.q.transpose(), p.graph.laplacian()), &basis.q);
             assert!((basis.laplacian.unwrap() - laplacian).norm_max() < 1e-13);
         }
     }
@@ -275,7 +274,7 @@ mod tests {
     #[test]
     fn bad_conditions_are_left_to_others_and_large_null_spaces_too() {
         let p = problem(12, 15);
-        let (values, _) = crate::linalg::sym_eig(p.a.as_ref(), "t").unwrap();
+        let (values, _) = crate::linalg::sym_eig(&p.a, "t").unwrap();
         let condition = values[0] / values[14];
         assert!(p.split(condition / 2.0).is_none() && p.split(100.0 * condition).is_some());
         let wide = problem(12, 17);

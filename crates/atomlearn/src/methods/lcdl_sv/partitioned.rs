@@ -124,16 +124,16 @@ impl LcdlRounds {
             let n = map.ncols();
             Mat::from_fn(map.nrows(), n + 1, |c, j| if j < n { map[(c, j)] } else { self.svm.bias[c] })
         };
-        let fitted = with_bias(mul(self.in_codes().weights.transpose(), self.coding.transform.as_ref()));
-        let test = with_bias(mul(self.svm.weights.transpose(), self.coder()?.as_ref()));
+        let fitted = with_bias(mul(self.in_codes().weights.transpose(), &self.coding.transform));
+        let test = with_bias(mul(self.svm.weights.transpose(), self.coder()?));
         Ok(Ask::Check(CheckAsk { chain: self.coding.chain_in_use(), fitted, test }))
     }
 
     /// Graph and codes of the next iteration; without a pull the dictionary step follows at once.
     fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         self.iter += 1;
-        let atom_gram = gram(self.d.as_ref());
-        let graph = AtomGraph::from_gram(atom_gram.as_ref(), self.params.knn, self.params.affinity);
+        let atom_gram = gram(&self.d);
+        let graph = AtomGraph::from_gram(&atom_gram, self.params.knn, self.params.affinity);
         let a = self.params.code_matrix(atom_gram, &graph, &mut self.ridge, watch)?;
         let basis = self.factored.code_basis(&a);
         let Some(ClassifierPull { u, g, coupling }) = self.params.pull(&self.factored, &basis, &self.svm)? else {
@@ -149,7 +149,7 @@ impl LcdlRounds {
             self.phase = Phase::Svm;
             return Ok(());
         };
-        let base = mul(u.transpose(), basis.map.as_ref());
+        let base = mul(u.transpose(), &basis.map);
         let last = self.in_codes();
         self.coding.set_pulled(&basis.map, NextPull { base, coupling, directions: g }, &last);
         self.code_q = basis.q;
@@ -164,7 +164,7 @@ impl LcdlRounds {
 
     /// The last SVM in the coordinates of the present codes.
     fn in_codes(&self) -> Svm {
-        Svm { weights: mul(self.code_q.transpose(), self.svm.weights.as_ref()), bias: self.svm.bias.clone() }
+        Svm { weights: mul(self.code_q.transpose(), &self.svm.weights), bias: self.svm.bias.clone() }
     }
 
     /// A start that stays in the span of the codes by construction.
@@ -179,13 +179,13 @@ impl LcdlRounds {
         let step = least_squares_from_sums(&self.code_q, code_gram, &cross, energy, STAGE, watch)?;
         let mut same = true;
         if let Some(kept) = &step.kept {
-            self.coding.transform = mul(kept.transpose(), self.coding.transform.as_ref());
+            self.coding.transform = mul(kept.transpose(), &self.coding.transform);
             same = false;
         }
         let mut factored = step.dictionary;
         self.code_q = factored.q.clone();
         if let Some(Rescaled { code_q, code_r, dictionary }) = self.params.rescale(&factored) {
-            self.coding.transform = mul(code_r.as_ref(), self.coding.transform.as_ref());
+            self.coding.transform = mul(&code_r, &self.coding.transform);
             (self.code_q, factored, same) = (code_q, dictionary, false);
         }
         if !same {
@@ -193,7 +193,7 @@ impl LcdlRounds {
         }
         let (code_gram, _) = sums.of_codes(&self.coding.transform, moments);
         // The graph of the dictionary that made these codes.
-        let graph = AtomGraph::new(self.d.as_ref(), self.params.knn, self.params.affinity);
+        let graph = AtomGraph::new(&self.d, self.params.knn, self.params.affinity);
         let graph_term = self.params.graph_term(&graph, None, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
         let next = factored.dictionary();
         let change = relative_change(next.as_ref(), self.d.as_ref());
@@ -233,7 +233,7 @@ impl LcdlRounds {
     fn begin_refit(&mut self, moments: &Moments) -> Result<()> {
         let map = self.coder()?;
         let (q, map) =
-            if map.nrows() > map.ncols() { qr(map.as_ref()) } else { (Mat::identity(map.nrows(), map.nrows()), map) };
+            if map.nrows() > map.ncols() { qr(&map) } else { (Mat::identity(map.nrows(), map.nrows()), map) };
         self.code_q = q;
         self.coding.set_plain(map, self.iter);
         self.coding.newton = CodeSums::plain(moments).first_step(&self.coding.transform, moments, self.tau())?;
@@ -262,7 +262,8 @@ impl LcdlRounds {
         moments: &Moments,
         classes: &[String],
     ) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), classes.len());
+        let m = moments.n_features();
+        let n_classes = classes.len();
         let d = message.take("dictionary", m, None)?;
         let n_atoms = d.ncols();
         let blocks = message.take_blocks("blocks", classes, n_atoms)?;
@@ -339,7 +340,7 @@ impl Rounds for LcdlRounds {
             return Ok(None);
         }
         let (svm, losses) = self.coding.newton.solution();
-        self.svm = Svm { weights: mul(self.code_q.as_ref(), svm.weights.as_ref()), bias: svm.bias };
+        self.svm = Svm { weights: mul(&self.code_q, &svm.weights), bias: svm.bias };
         if self.phase == Phase::Refit { Ok(Some(self.parts())) } else { self.end_iteration(losses, moments, watch) }
     }
 

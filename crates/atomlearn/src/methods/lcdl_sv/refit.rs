@@ -30,7 +30,7 @@ impl LcdlSv {
         let never_fitted = model.svm.weights.norm_max() == 0.0;
         let refit = never_fitted
             || self.refit_svm.unwrap_or_else(|| {
-                let scores = mul(model.folded.as_ref(), train.x());
+                let scores = mul(&model.folded, train.x());
                 let on_test = accuracy(model.svm.with_bias(scores).as_ref(), &targets);
                 let lagging = on_test < in_training - LAGGING;
                 if lagging {
@@ -54,7 +54,8 @@ impl LcdlSv {
         warm_start: Option<&LcdlSvModel>,
         watch: &mut dyn Observer,
     ) -> Result<Svm> {
-        let (targets, tau) = (train.targets(), 1.0 / self.theta);
+        let targets = train.targets();
+        let tau = 1.0 / self.theta;
         let mut fit = |map: MatRef<'_, f64>| {
             let codes = mul(map, train.x());
             let start = warm_start.and_then(|model| model.svm_with_codes(map));
@@ -66,7 +67,7 @@ impl LcdlSv {
         }
         let (q, r) = qr(map);
         let svm = fit(r.as_ref())?;
-        Ok(Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias })
+        Ok(Svm { weights: mul(&q, &svm.weights), bias: svm.bias })
     }
 }
 
@@ -78,7 +79,7 @@ impl LcdlSvModel {
         let shift = EQUAL_SCORES * (0..system.nrows()).map(|k| system[(k, k)]).fold(0.0, f64::max);
         (0..system.nrows()).for_each(|k| system[(k, k)] += shift);
         let factor = Spd::new(system, "LCDL-SV refit").ok()?;
-        let weights = factor.solve(mul(map, self.folded.transpose()).as_ref());
+        let weights = factor.solve(mul(map, self.folded.transpose()));
         Some(Svm { weights, bias: self.svm.bias.clone() })
     }
 }

@@ -92,10 +92,10 @@ impl TrainingRun<'_> {
         };
         let strength = params.strength();
         let margins = Margins { coupling: coupling.as_ref(), bias: &at.svm.bias, strength, targets: &self.targets };
-        let mut scores = mul(u.transpose(), codes.y.as_ref());
+        let mut scores = mul(u.transpose(), &codes.y);
         let w = margins.weights(scores.as_ref(), at.scores.as_ref(), params.active_set);
         // The pull moves codes by a G W, and their scores by a M W.
-        mul_add(scores.as_mut(), strength, coupling.as_ref(), w.as_ref());
+        mul_add(scores.as_mut(), strength, &coupling, &w);
         codes.pull(Scale(strength) * g, w);
         Ok((codes, Some(WarmStart { weights: u, scores })))
     }
@@ -112,12 +112,12 @@ impl TrainingRun<'_> {
         let CodeBasis { q, laplacian, .. } = &code_space.basis;
         let step = least_squares(&self.samples, codes, "LCDL-SV dictionary step", watch)?;
         let LeastSquares { dictionary, code_gram, residual, kept } = step;
-        let cut = kept.map(|kept| (dictionary.q.clone(), mul(kept.transpose(), codes.y.as_ref())));
+        let cut = kept.map(|kept| (dictionary.q.clone(), mul(kept.transpose(), &codes.y)));
         let (factored, recoordinated, code_gram) = match self.params.rescale(&dictionary) {
             None => (dictionary, cut, code_gram),
             Some(Rescaled { code_q, code_r, dictionary }) => {
-                let y = mul(code_r.as_ref(), cut.as_ref().map_or(&codes.y, |(_, y)| y).as_ref());
-                let code_gram = outer_gram(y.as_ref());
+                let y = mul(&code_r, cut.as_ref().map_or(&codes.y, |(_, y)| y));
+                let code_gram = outer_gram(&y);
                 (dictionary, Some((code_q, y)), code_gram)
             }
         };
@@ -129,7 +129,7 @@ impl TrainingRun<'_> {
             Some(null_space) => null_space.dictionary(&factored),
             None => factored.dictionary(),
         };
-        let change = relative_change(d.as_ref(), last.as_ref());
+        let change = relative_change(&d, last);
         Ok(DictionaryStep { d, factored, change, residual, graph_term, recoordinated })
     }
 
@@ -210,21 +210,21 @@ impl TrainingRun<'_> {
         let tau = 1.0 / self.params.theta;
         if self.params.svm_solver == Solver::Lbfgs {
             // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
-            let svm = svm::lbfgs::one_vs_rest(mul(q.as_ref(), y.as_ref()).as_ref(), &self.targets, n_classes, tau);
-            let in_span = mul(q.transpose(), svm.weights.as_ref());
-            let svm = Svm { weights: mul(q.as_ref(), in_span.as_ref()), bias: svm.bias };
-            return Ok(SvmStep { svm, scores: mul(in_span.transpose(), y.as_ref()) });
+            let svm = svm::lbfgs::one_vs_rest(mul(q, y).as_ref(), &self.targets, n_classes, tau);
+            let in_span = mul(q.transpose(), &svm.weights);
+            let svm = Svm { weights: mul(q, &in_span), bias: svm.bias };
+            return Ok(SvmStep { svm, scores: mul(in_span.transpose(), y) });
         }
         let WarmStart { weights, scores } = warm_start.unwrap_or_else(|| {
-            let weights = mul(q.transpose(), last.weights.as_ref());
-            WarmStart { scores: mul(weights.transpose(), y.as_ref()), weights }
+            let weights = mul(q.transpose(), &last.weights);
+            WarmStart { scores: mul(weights.transpose(), y), weights }
         });
         let start = Svm { weights, bias: last.bias.clone() };
         let start = svm::Start { outputs: start.with_bias(scores), svm: &start };
         let svm::Trained { svm, outputs } =
             svm::one_vs_rest_in(memory, y.as_ref(), &self.targets, n_classes, tau, Some(start))?;
         let scores = Mat::from_fn(n_classes, y.ncols(), |c, i| outputs[(c, i)] - svm.bias[c]);
-        Ok(SvmStep { svm: Svm { weights: mul(q.as_ref(), svm.weights.as_ref()), bias: svm.bias }, scores })
+        Ok(SvmStep { svm: Svm { weights: mul(q, &svm.weights), bias: svm.bias }, scores })
     }
 
     /// The last SVM, once it is known to be the optimum for its codes: it becomes part of the model. L-BFGS stops short of
@@ -233,14 +233,14 @@ impl TrainingRun<'_> {
         if self.params.svm_solver == Solver::Lbfgs {
             return Ok(last);
         }
-        let weights = mul(q.transpose(), last.svm.weights.as_ref());
+        let weights = mul(q.transpose(), &last.svm.weights);
         let in_span = Svm { weights, bias: last.svm.bias.clone() };
         let found = svm::settle(y.as_ref(), &self.targets, in_span.clone(), 1.0 / self.params.theta, watch)?;
         if found == in_span {
             return Ok(last);
         }
-        let scores = mul(found.weights.transpose(), y.as_ref());
-        Ok(SvmStep { svm: Svm { weights: mul(q.as_ref(), found.weights.as_ref()), bias: found.bias }, scores })
+        let scores = mul(found.weights.transpose(), y);
+        Ok(SvmStep { svm: Svm { weights: mul(q, &found.weights), bias: found.bias }, scores })
     }
 }
 
@@ -261,21 +261,21 @@ impl LcdlSv {
         if self.strength() == 0.0 || svm.weights.norm_max() == 0.0 {
             return Ok(None);
         }
-        let u = mul(q.transpose(), svm.weights.as_ref());
+        let u = mul(q.transpose(), &svm.weights);
         let g = match &basis.inverse {
-            Inverse::Factor(h) => h.solve(u.as_ref()),
+            Inverse::Factor(h) => h.solve(&u),
             Inverse::Product(r) if self.atom_norm == AtomNorm::None => {
-                upper_mul(r.as_ref(), mul(dictionary.q.transpose(), svm.weights.as_ref()).as_ref())
+                upper_mul(r, mul(dictionary.q.transpose(), &svm.weights))
             }
             // Rescaled atoms take U out of the span of Q. The codes stay in theirs: with B = Q^T A^-1 Q, the inverse of
             // A restricted to it is R B^-1 R^T, the same as above whenever U = Q V.
             Inverse::Product(r) => {
-                let b = mul(mul(dictionary.q.transpose(), q.as_ref()).as_ref(), r.as_ref());
+                let b = mul(mul(dictionary.q.transpose(), q), r);
                 let b = Spd::new(b, "LCDL-SV code step with constrained atoms")?;
-                upper_mul(r.as_ref(), b.solve(mul(r.transpose(), u.as_ref()).as_ref()).as_ref())
+                upper_mul(r, b.solve(mul(r.transpose(), &u)))
             }
         };
-        let coupling = mul(u.transpose(), g.as_ref());
+        let coupling = mul(u.transpose(), &g);
         Ok(Some(ClassifierPull { u, g, coupling }))
     }
 
@@ -285,7 +285,7 @@ impl LcdlSv {
         if self.atom_norm == AtomNorm::None {
             return None;
         }
-        let lengths = column_norms(dictionary.dictionary().as_ref());
+        let lengths = column_norms(dictionary.dictionary());
         let scales: Vec<f64> = lengths
             .iter()
             .map(|&length| match self.atom_norm {
@@ -297,11 +297,11 @@ impl LcdlSv {
         // The scaled basis is no longer orthonormal; its QR decomposition is, and its R goes to the other factor.
         let scaled = |power: i32| {
             let q = &dictionary.q;
-            qr(Mat::from_fn(q.nrows(), q.ncols(), |k, j| q[(k, j)] * scales[k].powi(power)).as_ref())
+            qr(Mat::from_fn(q.nrows(), q.ncols(), |k, j| q[(k, j)] * scales[k].powi(power)))
         };
         let (code_q, code_r) = scaled(1);
         let (q, r) = scaled(-1);
-        let dictionary = FactoredDictionary { e_t: mul(r.as_ref(), dictionary.e_t.as_ref()), q };
+        let dictionary = FactoredDictionary { e_t: mul(&r, &dictionary.e_t), q };
         Some(Rescaled { code_q, code_r, dictionary })
     }
 
@@ -315,7 +315,7 @@ impl LcdlSv {
         ridge: f64,
     ) -> f64 {
         let smooth = match laplacian {
-            Some(laplacian) => inner(laplacian.as_ref(), code_gram.as_ref()).max(0.0),
+            Some(laplacian) => inner(laplacian, code_gram).max(0.0),
             None => graph.energy(q.as_ref(), code_gram.as_ref()),
         };
         // q is orthonormal, so the energy of all codes is the trace.

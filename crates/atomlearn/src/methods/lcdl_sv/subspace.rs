@@ -97,7 +97,7 @@ impl FactoredDictionary {
     /// The same from `X X^T`, whose rounding hides more of the smallest directions than the samples' own.
     pub fn from_outer(d: MatRef<'_, f64>, outer: &Mat<f64>) -> Result<Self> {
         Self::within(d, outer.clone(), || {
-            let (values, vectors) = sym_eig(outer.as_ref(), START_STAGE)?;
+            let (values, vectors) = sym_eig(outer, START_STAGE)?;
             let rank = values.iter().take_while(|&&v| v > OUTER_RANK * values[0] && v > 0.0).count();
             Ok(vectors.subcols(0, rank).to_owned())
         })
@@ -109,7 +109,7 @@ impl FactoredDictionary {
         if condition(small_gram) >= CLEAR_CONDITION {
             let range = range()?;
             if range.ncols() < q.ncols() {
-                q = qr(mul(d.transpose(), range.as_ref()).as_ref()).0;
+                q = qr(mul(d.transpose(), &range)).0;
             }
         }
         Ok(FactoredDictionary { e_t: mul(q.transpose(), d.transpose()), q })
@@ -122,8 +122,8 @@ impl FactoredDictionary {
 
     /// The coordinates of all codes `A^-1 D^T x`.
     pub fn code_basis(&self, a: &Spd) -> CodeBasis {
-        let (q, r) = qr(a.solve(self.q.as_ref()).as_ref());
-        let map = upper_mul(r.as_ref(), self.e_t.as_ref());
+        let (q, r) = qr(a.solve(&self.q));
+        let map = upper_mul(&r, &self.e_t);
         CodeBasis { q, map, inverse: Inverse::Product(r), laplacian: None }
     }
 }
@@ -138,12 +138,12 @@ impl<'a> Samples<'a> {
 impl<'a> MappedCodes<'a> {
     /// `Y = M X`.
     pub fn new(basis: &'a CodeBasis, samples: &Samples<'_>) -> Self {
-        MappedCodes { y: mul(basis.map.as_ref(), samples.x), basis, pull: None }
+        MappedCodes { y: mul(&basis.map, samples.x), basis, pull: None }
     }
 
     /// Adds `G W`.
     pub fn pull(&mut self, g: Mat<f64>, w: Mat<f64>) {
-        mul_add(self.y.as_mut(), 1.0, g.as_ref(), w.as_ref());
+        mul_add(self.y.as_mut(), 1.0, &g, &w);
         self.pull = Some((g, w));
     }
 
@@ -151,20 +151,20 @@ impl<'a> MappedCodes<'a> {
     fn sums(&self, samples: &Samples<'_>) -> (Mat<f64>, Mat<f64>) {
         let map = self.basis.map.as_ref();
         let Some(outer) = &samples.outer else {
-            return rayon::join(|| outer_gram(self.y.as_ref()), || mul(self.y.as_ref(), samples.x.transpose()));
+            return rayon::join(|| outer_gram(&self.y), || mul(&self.y, samples.x.transpose()));
         };
         // With X X^T known, Y X^T = M X X^T + G W X^T and Y Y^T = Y X^T M^T + Y W^T G^T go over the samples only in W X^T
         // and W W^T, which are as narrow as there are classes.
-        let mut cross = mul(map, outer.as_ref());
+        let mut cross = mul(map, outer);
         let mut gram = Mat::zeros(self.y.nrows(), self.y.nrows());
         if let Some((g, w)) = &self.pull {
-            let along = mul(w.as_ref(), samples.x.transpose());
-            mul_add(cross.as_mut(), 1.0, g.as_ref(), along.as_ref());
+            let along = mul(w, samples.x.transpose());
+            mul_add(cross.as_mut(), 1.0, g, &along);
             let mut pulled = mul(map, along.transpose());
-            mul_add(pulled.as_mut(), 1.0, g.as_ref(), outer_gram(w.as_ref()).as_ref());
-            add_lower_product(gram.as_mut(), 1.0, pulled.as_ref(), g.transpose());
+            mul_add(pulled.as_mut(), 1.0, g, outer_gram(w));
+            add_lower_product(gram.as_mut(), 1.0, &pulled, g.transpose());
         }
-        add_lower_product(gram.as_mut(), 1.0, cross.as_ref(), map.transpose());
+        add_lower_product(gram.as_mut(), 1.0, &cross, map.transpose());
         mirror(&mut gram);
         (gram, cross)
     }
@@ -178,15 +178,15 @@ fn row_space(d: MatRef<'_, f64>, stage: &str) -> Result<Mat<f64>> {
     if condition(small.clone()) < CLEAR_START_CONDITION {
         return Ok(if n_atoms <= m { Mat::identity(n_atoms, n_atoms) } else { qr(d.transpose()).0 });
     }
-    let (values, vectors) = sym_eig(small.as_ref(), stage)?;
+    let (values, vectors) = sym_eig(&small, stage)?;
     let rank = values.iter().take_while(|&&v| v > START_RANK * START_RANK * values[0]).count();
     let leading = vectors.subcols(0, rank);
-    Ok(if n_atoms <= m { leading.to_owned() } else { qr(mul(d.transpose(), leading).as_ref()).0 })
+    Ok(if n_atoms <= m { leading.to_owned() } else { qr(mul(d.transpose(), leading)).0 })
 }
 
 /// Condition number of a Gram matrix; infinite if it is singular to rounding.
 fn condition(gram: Mat<f64>) -> f64 {
-    let norm = norm1(gram.as_ref());
+    let norm = norm1(&gram);
     Spd::new(gram, "rank").map_or(f64::INFINITY, |factor| factor.condition(norm))
 }
 
@@ -223,17 +223,17 @@ pub(crate) fn least_squares_from_sums(
     }
     // The same problem in the directions of Y that are left.
     let kept = kept_directions(&code_gram, stage, watch)?;
-    let into = |a: &Mat<f64>| mul(kept.transpose(), a.as_ref());
-    let code_gram = mul(into(&code_gram).as_ref(), kept.as_ref());
+    let into = |a: &Mat<f64>| mul(kept.transpose(), a);
+    let code_gram = mul(into(&code_gram), &kept);
     let factor = Spd::new(code_gram.clone(), stage)?;
     let (e_t, residual) = best_fit(&factor, &into(cross), energy);
-    let dictionary = FactoredDictionary { e_t, q: mul(q.as_ref(), kept.as_ref()) };
+    let dictionary = FactoredDictionary { e_t, q: mul(q, &kept) };
     Ok(LeastSquares { dictionary, code_gram, residual, kept: Some(kept) })
 }
 
 /// The directions of the codes that rounding has left.
 fn kept_directions(code_gram: &Mat<f64>, stage: &str, watch: &mut dyn Observer) -> Result<Mat<f64>> {
-    let (values, vectors) = sym_eig(code_gram.as_ref(), stage)?;
+    let (values, vectors) = sym_eig(code_gram, stage)?;
     let rank = values.iter().take_while(|&&v| v > CODE_RANK * values[0] && v > 0.0).count();
     if rank == 0 || rank == values.len() {
         return Err(crate::Error::numeric(stage, "all codes are zero"));
@@ -244,8 +244,8 @@ fn kept_directions(code_gram: &Mat<f64>, stage: &str, watch: &mut dyn Observer) 
 
 /// `E^T = (Y Y^T)^-1 Y X^T` and `|X - EY|^2 = |X|^2 - <E, X Y^T>`, because `E Y Y^T = X Y^T`.
 fn best_fit(factor: &Spd, cross: &Mat<f64>, energy: f64) -> (Mat<f64>, f64) {
-    let e_t = factor.solve(cross.as_ref());
-    let explained = inner(e_t.as_ref(), cross.as_ref());
+    let e_t = factor.solve(cross);
+    let explained = inner(&e_t, cross);
     (e_t, (energy - explained).max(0.0))
 }
 
@@ -264,23 +264,23 @@ mod tests {
         let (d, x) = (matrix(5, 9), matrix(5, 30));
         let start = FactoredDictionary::new(d.as_ref(), x.as_ref()).unwrap();
         assert!((start.dictionary() - &d).norm_max() < 1e-12);
-        let mut a = gram(d.as_ref());
+        let mut a = gram(&d);
         (0..9).for_each(|i| a[(i, i)] += 0.1 + 0.05 * i as f64);
         let a = Spd::new(a, "t").unwrap();
         let basis = start.code_basis(&a);
         let samples = Samples::new(x.as_ref());
         let mut codes = MappedCodes::new(&basis, &samples);
-        let z = a.solve(mul(d.transpose(), x.as_ref()).as_ref());
-        assert!((mul(basis.q.as_ref(), codes.y.as_ref()) - &z).norm_max() < 1e-11);
+        let z = a.solve(mul(d.transpose(), &x));
+        assert!((mul(&basis.q, &codes.y) - &z).norm_max() < 1e-11);
 
         codes.pull(matrix(5, 3), matrix(3, 30));
-        let z = mul(basis.q.as_ref(), codes.y.as_ref());
+        let z = mul(&basis.q, &codes.y);
         let step = least_squares(&samples, &codes, "t", &mut ()).unwrap();
-        let expected = mul(x.as_ref(), pinv(z.as_ref(), "t").unwrap().as_ref());
+        let expected = mul(&x, pinv(&z, "t").unwrap());
         let found = step.dictionary.dictionary();
         assert!((&found - &expected).norm_max() < 1e-9);
-        let residual = &x - mul(found.as_ref(), z.as_ref());
-        assert!(mul(residual.as_ref(), z.transpose()).norm_max() < 1e-9);
+        let residual = &x - mul(&found, &z);
+        assert!(mul(&residual, z.transpose()).norm_max() < 1e-9);
         assert!((step.residual - residual.squared_norm_l2()).abs() < 1e-10);
     }
 
@@ -294,10 +294,10 @@ mod tests {
             [0.7267546152, 0.0716845624]
         ];
         let x = faer::mat![[0.6, -0.8], [0.8, 0.6]];
-        let (q, y) = qr(z.as_ref());
+        let (q, y) = qr(&z);
         // The samples are orthonormal, so y = (y x^T) x.
         let samples = Samples::new(x.as_ref());
-        let basis = CodeBasis { q, map: mul(y.as_ref(), x.transpose()), inverse: Inverse::Product(y), laplacian: None };
+        let basis = CodeBasis { q, map: mul(&y, x.transpose()), inverse: Inverse::Product(y), laplacian: None };
         let codes = MappedCodes::new(&basis, &samples);
         let step = least_squares(&samples, &codes, "t", &mut ()).unwrap();
         let expected = faer::mat![
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn lost_directions_are_cut_with_a_warning_and_small_spans_respected() {
         let mut trace = Trace::default();
-        let (q, _) = qr(matrix(6, 3).as_ref());
+        let (q, _) = qr(matrix(6, 3));
         let mut y = matrix(3, 10);
         (0..10).for_each(|j| y[(2, j)] = y[(0, j)]);
         let x = matrix(4, 10);
@@ -322,7 +322,7 @@ mod tests {
         codes.pull(Mat::identity(3, 3), y);
         let step = least_squares(&samples, &codes, "t", &mut trace).unwrap();
         assert_eq!((step.dictionary.q.ncols(), trace.warnings.len()), (2, 1));
-        let thin = mul(matrix(5, 2).as_ref(), matrix(2, 30).as_ref());
+        let thin = mul(matrix(5, 2), matrix(2, 30));
         assert_eq!(FactoredDictionary::new(matrix(5, 9).as_ref(), thin.as_ref()).unwrap().q.ncols(), 2);
     }
 }

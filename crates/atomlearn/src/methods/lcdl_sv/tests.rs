@@ -34,14 +34,13 @@ fn reported_objective_equals_its_definition() {
     let train = synth::blobs(3, 8, 4, 5);
     let lcdl = LcdlSv { max_iter: Some(1), lambda2: 1e-2, ..params() };
     let (d0, blocks) = init::class_pca_mean(&train, 4, &mut ()).unwrap();
-    let graph = AtomGraph::new(d0.as_ref(), 1, Affinity::Squared);
+    let graph = AtomGraph::new(&d0, 1, Affinity::Squared);
     let mut trace = Trace::default();
     let model = lcdl.learn_from(&train, d0.clone(), &blocks, &mut trace).unwrap();
-    let a = gram(d0.as_ref()) + Scale(lcdl.lambda1) * graph.laplacian();
-    let z = Spd::new(a, "t").unwrap().solve(mul(d0.transpose(), train.x()).as_ref());
-    let fit = (train.x() - mul(model.dictionary.as_ref(), z.as_ref())).squared_norm_l2();
-    let smooth = lcdl.lambda1
-        * mul(z.transpose(), mul(graph.laplacian().as_ref(), z.as_ref()).as_ref()).diagonal().column_vector().sum();
+    let a = gram(&d0) + Scale(lcdl.lambda1) * graph.laplacian();
+    let z = Spd::new(a, "t").unwrap().solve(mul(d0.transpose(), train.x()));
+    let fit = (train.x() - mul(&model.dictionary, &z)).squared_norm_l2();
+    let smooth = lcdl.lambda1 * mul(z.transpose(), mul(graph.laplacian(), &z)).diagonal().column_vector().sum();
     let (norms, losses) = model.svm.objective_terms(model.svm.scores(z.as_ref()).as_ref(), &train.targets());
     let expected = [fit, smooth, 2.0 * lcdl.lambda2 * (norms + lcdl.theta * losses)];
     for ((name, found), expected) in trace.steps[1].terms.iter().zip(expected) {
@@ -88,9 +87,9 @@ fn few_features_switch_the_ridge_on_with_a_warning() {
 fn extensions_do_what_they_say() {
     let train = synth::blobs(4, 12, 6, 4);
     let unit = LcdlSv { atom_norm: AtomNorm::Unit, ..params() }.fit(&train, &mut ()).unwrap();
-    assert!(column_norms(unit.dictionary.as_ref()).iter().all(|n| (n - 1.0).abs() < 1e-9));
+    assert!(column_norms(&unit.dictionary).iter().all(|n| (n - 1.0).abs() < 1e-9));
     let ball = LcdlSv { atom_norm: AtomNorm::Ball, ..params() }.fit(&train, &mut ()).unwrap();
-    assert!(column_norms(ball.dictionary.as_ref()).iter().all(|n| *n < 1.0 + 1e-9));
+    assert!(column_norms(&ball.dictionary).iter().all(|n| *n < 1.0 + 1e-9));
     let plain = params().fit(&train, &mut ()).unwrap();
     let refit = LcdlSv { refit_svm: Some(true), ..params() }.fit(&train, &mut ()).unwrap();
     assert_eq!(plain.dictionary, refit.dictionary);
@@ -120,28 +119,29 @@ fn the_three_rules_are_consistent() {
 #[test]
 fn more_features_than_samples_change_nothing_but_the_coordinates() {
     let train = synth::blobs(3, 8, 10, 8);
-    let tall = crate::linalg::qr(Mat::from_fn(60, 10, |i, j| ((i * 7 + j * j * 5 + i * j) % 31) as f64).as_ref()).0;
-    let lifted = train.with_features(mul(tall.as_ref(), train.x())).unwrap();
+    let tall = crate::linalg::qr(Mat::from_fn(60, 10, |i, j| ((i * 7 + j * j * 5 + i * j) % 31) as f64)).0;
+    let lifted = train.with_features(mul(&tall, train.x())).unwrap();
     let (start, blocks) = init::class_pca_mean(&train, 4, &mut ()).unwrap();
     let small = params().learn_from(&train, start.clone(), &blocks, &mut ()).unwrap();
-    let large = params().learn_from(&lifted, mul(tall.as_ref(), start.as_ref()), &blocks, &mut ()).unwrap();
-    assert!((mul(tall.as_ref(), small.dictionary.as_ref()) - &large.dictionary).norm_max() < 1e-7);
+    let large = params().learn_from(&lifted, mul(&tall, &start), &blocks, &mut ()).unwrap();
+    assert!((mul(&tall, &small.dictionary) - &large.dictionary).norm_max() < 1e-7);
     assert!((&small.svm.weights - &large.svm.weights).norm_max() < 1e-6);
 }
 
 /// No iterations, the samples as atoms: ridge codes on the training samples and an exact SVM on them.
 #[test]
 fn samples_as_atoms_need_no_iterations() {
-    let (train, test) = (synth::blobs(4, 8, 12, 3), synth::blobs(4, 8, 12, 3));
+    let train = synth::blobs(4, 8, 12, 3);
+    let test = synth::blobs(4, 8, 12, 3);
     let lcdl = LcdlSv { atoms_per_class: AtomCount::All, max_iter: Some(0), ..LcdlSv::default().fixed() };
     let model = lcdl.fit(&train, &mut ()).unwrap();
     assert_eq!(model.dictionary, train.x().to_owned());
     let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1(), "t").unwrap();
-    let codes = mul(codes.as_ref(), train.x());
+    let codes = mul(&codes, train.x());
     let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), 4, 1.0 / lcdl.theta, None).unwrap();
     let rules = model.scores_by_rule(test.x()).unwrap();
     assert!((&rules[1].1 - svm.scores(codes.as_ref())).norm_max() < 1e-7);
-    assert!(rules.iter().all(|(_, scores)| best_class(scores.as_ref()) == test.targets()));
+    assert!(rules.iter().all(|(_, scores)| best_class(scores) == test.targets()));
 }
 
 /// By training every fold anew with the chosen values and with the authors'.

@@ -41,10 +41,11 @@ impl<'a> TrainingRun<'a> {
     /// The first iterate, and the iterations that are left.
     pub fn begin(&self, begin: Begin<'_>, watch: &mut dyn Observer) -> Result<(Iterate, RangeInclusive<usize>)> {
         const NONE_LEFT: RangeInclusive<usize> = RangeInclusive::new(1, 0);
-        let (params, x) = (self.params, self.samples.x);
+        let params = self.params;
+        let x = self.samples.x;
         match begin {
             Begin::With(start, blocks) => {
-                let d = self.span.map_or(start.clone(), |span| mul(span.basis.transpose(), start.as_ref()));
+                let d = self.span.map_or(start.clone(), |span| mul(span.basis.transpose(), &start));
                 let n_classes = self.full.n_classes();
                 let mut at = Iterate::start(d, blocks.clone(), x, n_classes, params.laplacian_ridge)?;
                 if self.report_start(&at, watch).is_break() || params.max_iter() == 0 {
@@ -98,7 +99,7 @@ impl<'a> TrainingRun<'a> {
 
     /// The model of an iterate, among all features.
     pub fn finish(&self, at: &Iterate, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
-        let d = self.span.map_or(at.d.clone(), |span| span.lift_columns(at.d.as_ref()));
+        let d = self.span.map_or(at.d.clone(), |span| span.lift_columns(&at.d));
         let model = self.params.model(self.full.classes().to_vec(), d, &at.blocks, at.svm.clone())?;
         let in_training = accuracy(at.svm.with_bias(at.scores.clone()).as_ref(), &self.targets);
         self.params.refit(model, self.full, in_training, None, watch)

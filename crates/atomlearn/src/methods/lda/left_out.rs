@@ -44,7 +44,7 @@ pub(super) struct LeftOut {
 impl LeftOut {
     /// `None` if samples do not differ within classes.
     pub fn new(seen: &Seen) -> Result<Option<Self>> {
-        let (sigma, axes) = sym_eig(outer_gram(seen.spread.as_ref()).as_ref(), "LDA")?;
+        let (sigma, axes) = sym_eig(outer_gram(&seen.spread), "LDA")?;
         let sigma: Vec<f64> = sigma.into_iter().map(|s| s.max(0.0)).collect();
         let trace: f64 = sigma.iter().sum();
         if !(trace > 0.0 && trace.is_finite()) {
@@ -76,30 +76,35 @@ impl LeftOut {
     }
 
     fn tile(&self, places: &[usize], share: f64) -> Mat<f64> {
-        let (axes, others) = (self.sigma.len(), self.x.ncols() as f64 - 1.0);
+        let axes = self.sigma.len();
+        let others = self.x.ncols() as f64 - 1.0;
         let zeros = || Mat::<f64>::zeros(axes, places.len());
-        let (mut weights, mut weighted_x, mut weighted_r) = (zeros(), zeros(), zeros());
+        let mut weights = zeros();
+        let mut weighted_x = zeros();
+        let mut weighted_r = zeros();
         let mut terms = Vec::with_capacity(places.len());
         for (t, &i) in places.iter().enumerate() {
             let size = self.blocks.size(self.targets[i]) as f64;
             let nu = if size > 1.0 { size / (size - 1.0) } else { 1.0 };
-            let (x, r) = (self.x.col_as_slice(i), self.spread.col_as_slice(i));
+            let x = self.x.col_as_slice(i);
+            let r = self.spread.col_as_slice(i);
             let rest = self.trace - nu * dot(r, r);
             // Without spread the covariance is the identity, as in training.
             let spread_out = rest > NO_SPREAD * self.trace;
             let level = rest / (others * self.n_features);
             let alpha = if spread_out { (1.0 - share) * nu / others } else { 0.0 };
-            let (w, wx, wr) =
-                (weights.col_as_slice_mut(t), weighted_x.col_as_slice_mut(t), weighted_r.col_as_slice_mut(t));
+            let w = weights.col_as_slice_mut(t);
+            let wx = weighted_x.col_as_slice_mut(t);
+            let wr = weighted_r.col_as_slice_mut(t);
             for k in 0..axes {
                 w[k] = if spread_out { 1.0 / ((1.0 - share) * self.sigma[k] / others + share * level) } else { 1.0 };
                 (wx[k], wr[k]) = (w[k] * x[k], w[k] * r[k]);
             }
             terms.push(Terms { nu, alpha, xx: dot(x, wx), rx: dot(r, wx), rr: dot(r, wr) });
         }
-        let x_means = mul(self.means.transpose(), weighted_x.as_ref());
-        let r_means = mul(self.means.transpose(), weighted_r.as_ref());
-        let mean_means = mul(self.squared_means.transpose(), weights.as_ref());
+        let x_means = mul(self.means.transpose(), &weighted_x);
+        let r_means = mul(self.means.transpose(), &weighted_r);
+        let mean_means = mul(self.squared_means.transpose(), &weights);
         Mat::from_fn(self.blocks.len(), places.len(), |c, t| {
             let (y, Terms { nu, alpha, xx, rx, rr }) = (self.targets[places[t]], terms[t]);
             if self.blocks.size(y) < 2 {
@@ -109,7 +114,8 @@ impl LeftOut {
             let (distance, count) = if c == y {
                 (nu * nu * rr / left, self.blocks.size(c) as f64 - 1.0)
             } else {
-                let (plain, along) = (xx - 2.0 * x_means[(c, t)] + mean_means[(c, t)], rx - r_means[(c, t)]);
+                let plain = xx - 2.0 * x_means[(c, t)] + mean_means[(c, t)];
+                let along = rx - r_means[(c, t)];
                 (plain + alpha * along * along / left, self.blocks.size(c) as f64)
             };
             (count / others).ln() - 0.5 * distance

@@ -6,7 +6,7 @@
 
 use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
-use crate::linalg::{Spd, inner, mul, normalize_columns, top_eigenvalue};
+use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue};
 use crate::rounds::{
     Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep,
     SparseSums, Start, unpacked,
@@ -77,15 +77,16 @@ impl SadlSums {
 
     /// `|goal - map Z|^2` for one of the goals, of so many ones.
     fn gap(&self, map: &Mat<f64>, goal_z: &Mat<f64>, ones: f64) -> f64 {
-        let reached = inner(mul(map.as_ref(), self.zz.as_ref()).as_ref(), map.as_ref());
-        (ones - 2.0 * inner(goal_z.as_ref(), map.as_ref()) + reached).max(0.0)
+        let reached = inner(mul(map, &self.zz), map);
+        (ones - 2.0 * inner(goal_z, map) + reached).max(0.0)
     }
 }
 
 impl SadlRounds {
     /// The start of training, up to the first question.
     pub(crate) fn begin(params: Sadl, moments: &Moments) -> Result<Self> {
-        let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
+        let n = moments.n_samples() as usize;
+        let n_classes = moments.counts.len();
         let (omega, q, w) = params.draws(moments.n_features(), n, n_classes);
         let chain = SparseChain { start: 0, rho: params.rho, lambda1: params.lambda1, first: omega, links: Vec::new() };
         let state = SadlState::start(&chain.first, q, w, SAFETY);
@@ -100,22 +101,25 @@ impl SadlRounds {
         let state = &mut self.state;
         let step = match self.params.solver {
             Solver::LinearizedAdmm => {
-                let (mu, wq) = (state.penalty, mul(state.w.as_ref(), state.q.as_ref()));
+                let mu = state.penalty;
+                let wq = mul(&state.w, &state.q);
                 let length = floor(state.safety * (1.0 / mu + squared_norm(&state.q) + squared_norm(&wq)));
                 SparseStep::Admm { last: state.last, penalty: mu, length }
             }
             Solver::BlockDescent => {
-                let goal = sums.hz(state.q.nrows()) + mul(state.w.transpose(), sums.lz.as_ref());
+                let goal = sums.hz(state.q.nrows()) + mul(state.w.transpose(), &sums.lz);
                 state.q = self.params.best_structure(&state.w, &sums.zz, goal)?;
-                let half = mul(state.q.as_ref(), sums.zz.as_ref());
-                let structured = mul(half.as_ref(), state.q.transpose());
-                let labelled = mul(state.q.as_ref(), sums.lz.transpose());
+                let half = mul(&state.q, &sums.zz);
+                let structured = mul(&half, state.q.transpose());
+                let labelled = mul(&state.q, sums.lz.transpose());
                 state.w = self.params.best_classifier(structured, &labelled)?;
                 let curvature = descent::curvature(&state.q, &state.w, self.params.rho);
-                SparseStep::Descent { length: 1.0 + top_eigenvalue(curvature.as_ref()), steps: CODE_STEPS }
+                SparseStep::Descent { length: 1.0 + top_eigenvalue(&curvature), steps: CODE_STEPS }
             }
         };
-        let (omega, q, w) = (state.omega.clone(), state.q.clone(), state.w.clone());
+        let omega = state.omega.clone();
+        let q = state.q.clone();
+        let w = state.w.clone();
         self.chain.links.push(SparseLink { omega, q, w, step });
         Ok(())
     }
@@ -141,13 +145,13 @@ impl SadlRounds {
         let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(sums.zz.as_ref()) + delta / mu));
         let step = pulled(0) - reached + mul(w.transpose(), label_error.as_ref()) - Scale(delta / mu) * &*q;
         *q += Scale(1.0 / eta) * step;
-        let reached = mul(q.as_ref(), sums.zz.as_ref());
-        let structured = mul(reached.as_ref(), q.transpose());
-        let eta = floor(safety * (top_eigenvalue(structured.as_ref()) + delta / mu));
-        let error = mul((pulled(1) - mul(w.as_ref(), reached.as_ref())).as_ref(), q.transpose());
+        let reached = mul(&q, &sums.zz);
+        let structured = mul(&reached, q.transpose());
+        let eta = floor(safety * (top_eigenvalue(&structured) + delta / mu));
+        let error = mul(pulled(1) - mul(&w, &reached), q.transpose());
         *w += Scale(1.0 / eta) * (error - Scale(delta / mu) * &*w);
 
-        let maps = [q.clone(), mul(w.as_ref(), q.as_ref())];
+        let maps = [q.clone(), mul(&w, &q)];
         let mut misfit = 0.0;
         for (k, map) in maps.iter().enumerate() {
             let MultiplierSums { yz, goal_y, energy } = &sums.multipliers[k];
@@ -162,10 +166,10 @@ impl SadlRounds {
     fn terms(&self, sums: &SadlSums, moments: &Moments) -> [(&'static str, f64); 5] {
         let SadlState { omega, q, w, .. } = &self.state;
         let n = moments.n_samples();
-        let seen = inner(mul(omega.as_ref(), moments.outer.as_ref()).as_ref(), omega.as_ref());
-        let (codes, across) =
-            ((0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>(), inner(omega.as_ref(), sums.zx.as_ref()));
-        let wq = mul(w.as_ref(), q.as_ref());
+        let seen = inner(mul(omega, &moments.outer), omega);
+        let codes = (0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>();
+        let across = inner(omega, &sums.zx);
+        let wq = mul(w, q);
         let structure = sums.gap(q, &sums.hz(q.nrows()), n * (q.nrows() / w.nrows()) as f64);
         let norms = q.squared_norm_l2() + w.squared_norm_l2();
         let fit = (codes - 2.0 * across + seen).max(0.0);
@@ -178,7 +182,8 @@ impl SadlRounds {
 
     /// Everything back to the start, with steps of half the length.
     fn restart(&mut self, moments: &Moments) -> Result<()> {
-        let (n, n_classes) = (moments.n_samples() as usize, moments.counts.len());
+        let n = moments.n_samples() as usize;
+        let n_classes = moments.counts.len();
         let (omega, q, w) = self.params.draws(moments.n_features(), n, n_classes);
         self.state = SadlState::start(&omega, q, w, 2.0 * SAFETY);
         (self.chain.start, self.chain.links) = (self.iter, Vec::new());
@@ -201,7 +206,8 @@ impl SadlRounds {
 
     /// The counterpart of [`Rounds::store`].
     pub(crate) fn restore(params: Sadl, message: &mut Message, moments: &Moments) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), moments.counts.len());
+        let m = moments.n_features();
+        let n_classes = moments.counts.len();
         let chain = SparseChain::take(message, m, n_classes)?;
         let k = chain.first.nrows();
         let rows = chain.links.last().map_or(0, |link| link.q.nrows());
@@ -300,6 +306,6 @@ impl Rounds for SadlRounds {
 
 fn system(params: &Sadl, moments: &Moments) -> Result<Spd> {
     let mut system = moments.outer.clone();
-    (0..system.nrows()).for_each(|i| system[(i, i)] += params.lambda2);
+    add_diagonal(&mut system, params.lambda2);
     Spd::new(system, "SADL dictionary")
 }

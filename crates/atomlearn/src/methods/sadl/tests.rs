@@ -46,14 +46,14 @@ fn terms_are_their_definition_and_omega_is_codes_times_map() {
         state.seen = sadl.analysed(&problem, &state.z);
         let omega = sadl.analysis(&problem, &state.z).unwrap();
         if !normalize_rows {
-            assert!((&omega - mul(state.z.as_ref(), problem.map.as_ref())).norm_max() < 1e-10);
+            assert!((&omega - mul(&state.z, &problem.map)).norm_max() < 1e-10);
         }
-        assert!((mul(omega.as_ref(), train.x()) - &state.seen).norm_max() < 1e-10);
-        let qz = mul(state.q.as_ref(), state.z.as_ref());
+        assert!((mul(&omega, train.x()) - &state.seen).norm_max() < 1e-10);
+        let qz = mul(&state.q, &state.z);
         let expected = 0.5 * (&state.z - &state.seen).squared_norm_l2()
             + sadl.lambda1 * state.z.norm_l1()
             + 0.5 * sadl.rho * (&problem.structure - &qz).squared_norm_l2()
-            + 0.5 * sadl.rho * (&problem.labels - mul(state.w.as_ref(), qz.as_ref())).squared_norm_l2()
+            + 0.5 * sadl.rho * (&problem.labels - mul(&state.w, &qz)).squared_norm_l2()
             + 0.5 * sadl.delta * (state.q.squared_norm_l2() + state.w.squared_norm_l2())
             + 0.5 * sadl.lambda2 * omega.squared_norm_l2();
         assert!((objective(&sadl, &problem, &state) - expected).abs() < 1e-10 * expected);
@@ -97,17 +97,17 @@ fn both_solvers_agree_with_ridge_as_far_as_the_bound_says() {
         assert!(same * 100 >= 98 * train.n_samples(), "{solver:?}: {same}");
         let problem = sadl.problem(&train).unwrap();
         assert!((model.scores(train.x()).unwrap() - &expected).norm_l2() < expected.norm_l2());
-        let ridge_map = mul(problem.labels.as_ref(), problem.map.as_ref());
+        let ridge_map = mul(&problem.labels, &problem.map);
         // |M - M_ridge| <= |L - W Q Z| |Pi|_2, with W Q Z recovered through Omega = Z Pi.
         let (problem, mut state) = problem_and_start(&sadl, &train);
         let mut duals = Duals::new(&problem, SAFETY);
         for _ in 0..20 {
             sadl.admm_step(&problem, &mut state, &mut duals);
         }
-        let reached = mul(mul(state.w.as_ref(), state.q.as_ref()).as_ref(), state.z.as_ref());
-        let folded = mul(reached.as_ref(), problem.map.as_ref());
-        let bound = frobenius((&problem.labels - &reached).as_ref()) * squared_norm(&problem.map).sqrt();
-        assert!(frobenius((folded - ridge_map).as_ref()) <= bound * (1.0 + 1e-9));
+        let reached = mul(mul(&state.w, &state.q), &state.z);
+        let folded = mul(&reached, &problem.map);
+        let bound = frobenius(&problem.labels - &reached) * squared_norm(&problem.map).sqrt();
+        assert!(frobenius(folded - ridge_map) <= bound * (1.0 + 1e-9));
     }
 }
 
@@ -116,8 +116,9 @@ fn order_of_samples_hardly_matters_and_wide_data_work() {
     let train = synth::blobs(3, 6, 40, 5);
     let order: Vec<usize> = (0..18).map(|i| (i * 5) % 18).collect();
     let labels: Vec<String> = order.iter().map(|&i| train.targets()[i].to_string()).collect();
-    let moved = Dataset::new(crate::linalg::select_columns(train.x(), &order).as_ref(), &labels).unwrap();
-    let (a, b) = (Sadl::default().fit(&train, &mut ()).unwrap(), Sadl::default().fit(&moved, &mut ()).unwrap());
+    let moved = Dataset::new(crate::linalg::select_columns(train.x(), &order), &labels).unwrap();
+    let a = Sadl::default().fit(&train, &mut ()).unwrap();
+    let b = Sadl::default().fit(&moved, &mut ()).unwrap();
     assert_eq!(a.predict(train.x()).unwrap(), b.predict(train.x()).unwrap());
     assert!((&a.folded - &b.folded).norm_max() < 1e-6 * a.folded.norm_max());
 }

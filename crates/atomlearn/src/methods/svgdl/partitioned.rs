@@ -2,7 +2,7 @@
 //! themselves. The dictionary step needs `Z Z^T` and `X Z^T` alone.
 
 use super::{Svgdl, USUAL_ATOMS};
-use crate::linalg::{Spd, gram, relative_change};
+use crate::linalg::{Spd, gram, relative_change, trace};
 use crate::rounds::{
     Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, Start, class_pca_mean,
     restore_svm, store_svm,
@@ -65,7 +65,7 @@ impl SvgdlRounds {
 
     fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         self.iter += 1;
-        let mut system = gram(self.d.as_ref());
+        let mut system = gram(&self.d);
         (0..system.nrows()).for_each(|k| system[(k, k)] += self.params.lambda1);
         let p = Spd::new(system, "SVGDL codes")?;
         let map = p.solve(self.d.transpose());
@@ -79,7 +79,7 @@ impl SvgdlRounds {
 
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
-        let trace = |a: &Mat<f64>| (0..a.nrows()).map(|i| a[(i, i)]).sum::<f64>();
+        let trace = |a: &Mat<f64>| trace(a);
         let last = self.multipliers.as_deref();
         let step = lagrange_dual::minimize(cross.transpose(), code_gram.as_ref(), self.d.as_ref(), last, watch)?;
         let change = relative_change(step.dictionary.as_ref(), self.d.as_ref());
@@ -91,7 +91,8 @@ impl SvgdlRounds {
 
     /// The counterpart of [`Rounds::store`].
     pub(crate) fn restore(params: Svgdl, message: &mut Message, moments: &Moments) -> Result<Self> {
-        let (m, n_classes) = (moments.n_features(), moments.counts.len());
+        let m = moments.n_features();
+        let n_classes = moments.counts.len();
         let d = message.take("dictionary", m, None)?;
         let multipliers: Option<Vec<f64>> = message.get("multipliers")?;
         let svm = restore_svm(message, d.ncols(), n_classes)?;

@@ -59,7 +59,8 @@ impl Trainer {
         trainer.classes = message.get("classes")?;
         let (steps, warnings): (Vec<TraceStep>, Vec<String>) = (message.get("steps")?, message.get("warnings")?);
         trainer.trace = Trace { steps, warnings, notes: Vec::new() };
-        let (m, n_classes) = (trainer.prep.n_out()?, trainer.classes.len());
+        let m = trainer.prep.n_out()?;
+        let n_classes = trainer.classes.len();
         let stage: String = message.get("stage")?;
         if !matches!(stage.as_str(), "prep-mean" | "prep-scatter" | "survey") {
             let counts: Vec<f64> = message.get("counts")?;
@@ -92,7 +93,8 @@ impl Trainer {
             other => return Err(Error::Data(format!("the checkpoint is in an unknown stage `{other}`"))),
         };
         let fitting = matches!(trainer.stage, Stage::PrepMean | Stage::PrepScatter { .. });
-        let (fitted, all) = (trainer.prep.n_steps(), trainer.setup.prep.len());
+        let fitted = trainer.prep.n_steps();
+        let all = trainer.setup.prep.len();
         if !trainer.prep.spec().starts(&trainer.setup.prep) || fitting == (fitted == all) {
             return Err(Error::Data("the checkpoint's preprocessing does not fit its stage".into()));
         }

@@ -21,7 +21,8 @@ fn error(ksvd: &Ksvd<'_>) -> f64 {
 
 #[test]
 fn every_atom_lowers_the_error_and_keeps_norm_and_support() {
-    let (x, targets) = (samples(12, 60), (0..60).map(|i| i % 3).collect::<Vec<_>>());
+    let x = samples(12, 60);
+    let targets = (0..60).map(|i| i % 3).collect::<Vec<_>>();
     let labels = Some(Labels { targets: &targets, weights: &[0.5, 1.0, 2.0] });
     for signals in [Signals::plain(x.as_ref()), Signals { x: x.as_ref(), labels }] {
         let mut errors = Vec::new();
@@ -54,18 +55,18 @@ fn stacked_ksvd(s: &Mat<f64>, mut d: Mat<f64>, sparsity: usize, iterations: usiz
     let mut z = Mat::zeros(d.ncols(), s.ncols());
     for _ in 0..iterations {
         let limits = OmpLimits { sparsity, error: None };
-        z = omp(gram(d.as_ref()).as_ref(), mul(d.transpose(), s.as_ref()).as_ref(), limits).to_dense();
+        z = omp(gram(&d).as_ref(), mul(d.transpose(), s).as_ref(), limits).to_dense();
         for k in 0..d.ncols() {
             let i: Vec<usize> = (0..s.ncols()).filter(|&i| z[(k, i)] != 0.0).collect();
             if i.is_empty() {
                 continue;
             }
             let g = Mat::from_fn(1, i.len(), |_, j| z[(k, i[j])]);
-            let fitted = mul(d.as_ref(), select_columns(z.as_ref(), &i).as_ref());
-            let e = select_columns(s.as_ref(), &i) - fitted + mul(d.subcols(k, 1), g.as_ref());
-            let mut new = mul(e.as_ref(), g.transpose());
+            let fitted = mul(&d, select_columns(&z, &i));
+            let e = select_columns(s, &i) - fitted + mul(d.subcols(k, 1), &g);
+            let mut new = mul(&e, g.transpose());
             normalize_columns(new.as_mut());
-            let coefficients = mul(new.transpose(), e.as_ref());
+            let coefficients = mul(new.transpose(), &e);
             d.col_mut(k).copy_from(new.col(0));
             (0..i.len()).for_each(|j| z[(k, i[j])] = coefficients[(0, j)]);
         }
@@ -77,13 +78,16 @@ fn stacked_ksvd(s: &Mat<f64>, mut d: Mat<f64>, sparsity: usize, iterations: usiz
 /// `sqrt(beta) H` have orthogonal columns by class, and atoms never leave their span.
 #[test]
 fn equals_the_explicitly_stacked_form() {
-    let (m, n, counts) = (9, 48, [2usize, 3, 4]);
-    let (x, targets) = (samples(m, n), (0..n).map(|i| i % 3).collect::<Vec<_>>());
+    let m = 9;
+    let n = 48;
+    let counts = [2usize, 3, 4];
+    let x = samples(m, n);
+    let targets = (0..n).map(|i| i % 3).collect::<Vec<_>>();
     let atom_class: Vec<usize> = counts.iter().enumerate().flat_map(|(c, &size)| vec![c; size]).collect();
     for (alpha, beta) in [(0.3, 0.7), (16.0, 4.0), (0.0, 0.5), (0.2, 0.0)] {
         let weights: Vec<f64> = counts.iter().map(|&size| (alpha * size as f64 + beta).sqrt()).collect();
         let w0 = Mat::from_fn(3, 9, |c, k| noise(c + 20, k) + if atom_class[k] == c { 1.0 } else { 0.0 });
-        let d0 = select_columns(x.as_ref(), &[0, 3, 1, 4, 7, 2, 5, 8, 11]);
+        let d0 = select_columns(&x, &[0, 3, 1, 4, 7, 2, 5, 8, 11]);
         let expand = |label: &dyn Fn(usize, usize) -> f64, top: &Mat<f64>| {
             Mat::from_fn(m + 9 + 3, top.ncols(), |i, j| match i {
                 i if i < m => top[(i, j)],
@@ -108,7 +112,8 @@ fn equals_the_explicitly_stacked_form() {
 
 #[test]
 fn vanishing_labels_leave_plain_ksvd() {
-    let (x, targets) = (samples(10, 40), (0..40).map(|i| i % 2).collect::<Vec<_>>());
+    let x = samples(10, 40);
+    let targets = (0..40).map(|i| i % 2).collect::<Vec<_>>();
     let labelled = Signals { x: x.as_ref(), labels: Some(Labels { targets: &targets, weights: &[1e-9, 1e-9] }) };
     let run = |signals: Signals<'_>| {
         let mut ksvd = Ksvd::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
@@ -122,7 +127,8 @@ fn vanishing_labels_leave_plain_ksvd() {
 
 #[test]
 fn permuting_classes_permutes_label_rows() {
-    let (x, targets) = (samples(10, 45), (0..45).map(|i| i % 3).collect::<Vec<_>>());
+    let x = samples(10, 45);
+    let targets = (0..45).map(|i| i % 3).collect::<Vec<_>>();
     let renamed: Vec<usize> = targets.iter().map(|&c| (c + 1) % 3).collect();
     let run = |targets: &[usize]| {
         let signals = Signals { x: x.as_ref(), labels: Some(Labels { targets, weights: &[1.0; 3] }) };
@@ -132,7 +138,8 @@ fn permuting_classes_permutes_label_rows() {
         });
         ksvd.atoms().to_owned()
     };
-    let (a, b) = (run(&targets), run(&renamed));
+    let a = run(&targets);
+    let b = run(&renamed);
     for i in 0..13 {
         let to = if i < 10 { i } else { 10 + (i - 10 + 1) % 3 };
         assert!((a.row(i) - b.row(to)).norm_max() < 1e-9);
@@ -172,7 +179,7 @@ fn planted_atoms_are_recovered() {
             z[(rng.random_range(0..50), i)] = StandardNormal.sample(&mut rng);
         }
     }
-    let x = mul(truth.as_ref(), z.as_ref());
+    let x = mul(&truth, &z);
     let atoms = x.subcols(0, 50).to_owned();
     let mut ksvd = Ksvd::new(Signals::plain(x.as_ref()), atoms, 3, AtomUpdate::Approximate);
     for _ in 0..80 {
