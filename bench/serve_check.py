@@ -3,8 +3,8 @@
     python bench/serve_check.py PROGRAM EYaleB_54x48.mat [RELOADS]
 
 PROGRAM is the command line. It trains `AutoClassifier` on 20 samples per class with named features, serves the model,
-sends all other samples as named JSON and compares with `predict_proba`. Then it serves a ridge classifier, which is read
-quickly, and sends SIGHUP (1000 times unless said otherwise), each after the one before has been counted in /metrics,
+sends all other samples as named JSON and compares with `predict_proba`. Then it serves a ridge classifier, which is
+read quickly, and sends SIGHUP (1000 times unless said otherwise), each after the one before has been counted in /metrics,
 while four clients ask without a pause; every answer must be right.
 """
 

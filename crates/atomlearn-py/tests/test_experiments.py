@@ -132,7 +132,10 @@ def test_own_splits_groups_tuning_and_metric(digits):
     from sklearn.neighbors import KNeighborsClassifier
 
     X, y, *_ = digits
-    halves = [(np.arange(0, len(y), 2), np.arange(1, len(y), 2)), (np.arange(len(y)) % 2 == 1, np.arange(len(y)) % 2 == 0)]
+    halves = [
+        (np.arange(0, len(y), 2), np.arange(1, len(y), 2)),
+        (np.arange(len(y)) % 2 == 1, np.arange(len(y)) % 2 == 0),
+    ]
     found = atomlearn.compare(X, y, ["ridge", KNeighborsClassifier(1), KNeighborsClassifier(3)], splits=halves)
     assert [r["method"] for r in found.results] == ["ridge", "KNeighborsClassifier", "KNeighborsClassifier 2"]
     assert [len(r["accuracy"]) for r in found.results] == [2, 2, 2]

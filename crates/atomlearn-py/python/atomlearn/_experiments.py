@@ -115,7 +115,7 @@ def compare(
     n_threads: int | None = None,
     verbose: int = 0,
 ) -> Comparison:
-    """Compare methods, and any scikit-learn classifier, on the same splits: drawn ones, cross-validation, or given ones.
+    """Compare methods, and any scikit-learn classifier, on the same splits: drawn, of a cross-validation, or given.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def compare(
     y : array-like of shape (n_samples,)
         Their classes.
     methods : "all" or list, default="all"
-        Keys as in `methods`, with their defaults; estimators of this package, whose method and parameters count, while their
-        `prep` and the other parameters that all estimators share do not; any other classifier with ``fit`` and ``predict``,
-        which gets a clone of it and the samples as they are; or a pair ``(name, classifier)``.
+        Keys as in `methods`, with their defaults; estimators of this package, whose method and parameters count,
+        while their `prep` and the other parameters that all estimators share do not; any other classifier with ``fit``
+        and ``predict``, which gets a clone of it and the samples as they are; or a pair ``(name, classifier)``.
     train_per_class : int or None, default=None
         Samples of every class that train; all others test. None is cross-validation.
     folds : int or None, default=None
@@ -138,15 +138,16 @@ def compare(
     splits : None, splitter or iterable of (train, test), default=None
         Splits in place of those: an object with ``split(X, y, groups)`` as scikit-learn has them, or pairs of indices.
     groups : array-like of shape (n_samples,) or None, default=None
-        Which samples belong together: no group is in training and test part at once, and intervals and tests allow for it.
+        Which samples belong together: no group is in training and test part at once, and intervals and tests
+        allow for it.
     tune : bool or int, default=False
-        Choose the parameters of this package's methods by cross-validation within every training part, with 5 or with so many
-        folds. Other classifiers tune themselves, as ``GridSearchCV`` does.
+        Choose the parameters of this package's methods by cross-validation within every training part, with 5 folds or
+        with this many. Other classifiers tune themselves, as ``GridSearchCV`` does.
     metric : {"accuracy", "balanced-accuracy", "macro-f1"}, default="accuracy"
         What parameters are chosen and results ranked and tested by.
     prep : str or None, default=None
-        Preprocessing, fitted on the training samples of every split, the same for all methods of this package. None is what
-        every method does by itself: `auto` scales samples in its own ways, the others get ``"unit"``.
+        Preprocessing, fitted on the training samples of every split, the same for all methods of this package. None is
+        what every method does by itself: `auto` scales samples in its own ways, the others get ``"unit"``.
     name : str, default="data"
         What the data are called in the table and on the page.
     records : path-like or None, default=None
@@ -291,7 +292,9 @@ class _Foreign:
             try:
                 answers[split["sha256"]] = self._answer(X[train], y[train], X[test], classes, names)
             except Exception as error:
-                raise RuntimeError(f"{self.name}, split {i} (counted from 0): {type(error).__name__}: {error}") from error
+                raise RuntimeError(
+                    f"{self.name}, split {i} (counted from 0): {type(error).__name__}: {error}"
+                ) from error
         return {"name": self.name, "description": repr(self.estimator), "answers": answers}
 
     def _answer(self, X, y, X_test, classes: np.ndarray, names: list[str]) -> dict[str, Any]:
