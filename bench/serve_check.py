@@ -4,8 +4,8 @@
 
 PROGRAM is the command line. It trains `AutoClassifier` on 20 samples per class with named features, serves the model,
 sends all other samples as named JSON and compares with `predict_proba`. Then it serves a ridge classifier, which is
-read quickly, and sends SIGHUP (1000 times unless said otherwise), each after the one before has been counted in /metrics,
-while four clients ask without a pause; every answer must be right.
+read quickly, and sends SIGHUP (1000 times unless said otherwise), each after the one before has been counted in
+/metrics, while four clients ask without a pause; every answer must be right.
 """
 
 import http.client
