@@ -248,7 +248,7 @@ fn what_cannot_be_partitioned_is_refused_with_advice() {
         let error = run.refusal(method, &values(params), prep);
         assert!(error.contains(words), "{error}");
     };
-    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, cadl, sadl, ridge, linear-svm");
+    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, lrc, cadl, sadl, ridge, linear-svm");
     refuses("ridge", json!({}), "kernel:rbf:auto", "landmarks");
     refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
     refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");

@@ -158,7 +158,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     place.refuses(
         "train shards --method src --out-of-core -o m",
         2,
-        &["lcdl-sv, svgdl, crc, cadl, sadl, ridge, linear-svm"],
+        &["lcdl-sv, svgdl, crc, lrc, cadl, sadl, ridge, linear-svm"],
     );
     place.refuses("train shards --method lcdl-sv --partitions 3 -o m", 2, &["--out-of-core"]);
     place.refuses("train nowhere --method ridge --out-of-core -o m", 3, &["nowhere"]);
