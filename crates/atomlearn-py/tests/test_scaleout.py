@@ -111,6 +111,7 @@ def test_estimators_agree_with_the_plain_ones(client, name):
         "CADLClassifier": PARAMS,
         "SADLClassifier": {"max_iter": 20},
         "CRCClassifier": {"kappa": 1e-3},
+        "LRCClassifier": {"kappa": 1e-3},
         "OneHotRidgeClassifier": {"lam": 1e-3},
         "LinearSVMClassifier": {"theta": 20.0},
     }

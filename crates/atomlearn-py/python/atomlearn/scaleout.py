@@ -42,6 +42,7 @@ __all__ = [
     "CADLClassifier",
     "CRCClassifier",
     "LCDLSVClassifier",
+    "LRCClassifier",
     "LinearSVMClassifier",
     "OneHotRidgeClassifier",
     "QUIET",
@@ -185,6 +186,10 @@ class CRCClassifier(PartitionedClassifier, _estimators.CRCClassifier):
 
     Scores are those of plain CRC, from at most as many atoms per class as there are features.
     """
+
+
+class LRCClassifier(PartitionedClassifier, _estimators.LRCClassifier):
+    """LRC on a cluster; parameters as in `atomlearn.LRCClassifier`."""
 
 
 class SADLClassifier(PartitionedClassifier, _estimators.SADLClassifier):
