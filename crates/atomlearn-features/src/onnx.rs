@@ -12,6 +12,7 @@ mod runtime;
 mod sizes;
 
 pub use known::{KNOWN_NETWORKS, KnownNetwork};
+#[cfg(feature = "networks")]
 pub(crate) use network::Input;
 pub use network::digest;
 pub use network::{Layer, Network, list_layers, list_layers_in};

@@ -84,6 +84,7 @@ impl Network {
     }
 
     /// What it takes.
+    #[cfg(feature = "networks")]
     pub(crate) fn input(&self) -> Input {
         self.input
     }

@@ -25,6 +25,7 @@ pub enum Preset {
 
 impl Preset {
     /// Mean and deviation of every channel of the network's input, in values from 0 to 255.
+    #[cfg(feature = "networks")]
     pub(crate) fn moments(self) -> ([f32; 3], [f32; 3]) {
         match self {
             Preset::Imagenet => ([0.485, 0.456, 0.406].map(|v| v * 255.0), [0.229, 0.224, 0.225].map(|v| v * 255.0)),

@@ -91,6 +91,7 @@ impl Member<'_> {
     }
 
     /// How many bytes it really unpacks to, counted up to one more than `most`.
+    #[cfg(feature = "xlsx")]
     pub(super) fn count(&self, path: &Path, most: u64) -> Result<u64> {
         let counted = std::io::copy(&mut self.reader(path)?.take(most.saturating_add(1)), &mut std::io::sink());
         counted.map_err(|error| self.damaged(path, &error.to_string()))

@@ -54,6 +54,7 @@ impl Texts {
 
 /// The cells of a column.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet knows the types of columns"))]
 pub(crate) enum Cells {
     /// As written in a file of text.
     Text(Texts),

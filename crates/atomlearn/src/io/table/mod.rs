@@ -104,6 +104,7 @@ pub(super) struct Table<'p> {
 
 impl<'p> Table<'p> {
     /// From columns of a file that knows names and types.
+    #[cfg(feature = "parquet")]
     pub(super) fn typed(path: &'p Path, columns: Vec<Column>, rows: usize, index: Vec<String>) -> Self {
         Table { path, header: true, decimal_comma: false, columns, rows, lines: None, index, notes: Vec::new() }
     }
