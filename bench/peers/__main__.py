@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="digits only, without real data")
     parser.add_argument("--only", nargs="+", choices=TASKS, metavar="TASK", help=f"of {', '.join(TASKS)}")
     parser.add_argument("--resume", action="store_true", help="keep the tasks that are done")
-    parser.add_argument("--docs", action="store_true", help="update docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="update docs/measurements/performance.md")
     parser.add_argument("--repeats", type=int, default=None, help="measurements of each contestant (5; quick 3)")
     args = parser.parse_args()
     if args.quick and args.docs:
@@ -64,7 +64,7 @@ def main() -> None:
             summarise(out, about, args.quick)
     summarise(out, about, args.quick)
     if args.docs:
-        report.update_page(ROOT / "docs", json.loads((out / "results.json").read_text()), write)
+        report.update_page(ROOT / "docs/measurements", json.loads((out / "results.json").read_text()), write)
     print((out / "results.md").read_text())
 
 

@@ -3,7 +3,7 @@
     pip install numpy h5py pyarrow
 
 Each is small, and would take minutes, gigabytes or the stack of a reader that believes what it says. See the table in
-docs/reliability.md.
+docs/measurements/reliability.md.
 """
 
 import io

@@ -24,7 +24,7 @@ const OWN_MEMORY: usize = 128 << 20;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Out-of-core options")]
 pub struct ScaleArgs {
-    /// Read the samples one partition at a time; DATA is a .npy of any size or a folder of shards (see docs/scale.md)
+    /// Read the samples one partition at a time; DATA is a .npy of any size or a folder of shards (see docs/howto/scale.md)
     #[arg(long)]
     pub out_of_core: bool,
     /// Most memory to use; training is refused where the partitions are too large for it

@@ -1,5 +1,5 @@
 //! The list of dependencies is complete, no crate of the workspace may hold `unsafe` code, and the tests that
-//! docs/cases.md names exist.
+//! docs/reference/cases.md names exist.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -22,10 +22,10 @@ fn every_dependency_has_its_reason() {
         .filter(|name| !name.starts_with("atomlearn"))
         .cloned()
         .collect();
-    let text = std::fs::read_to_string(root().join("docs/DEPENDENCIES.md")).unwrap();
+    let text = std::fs::read_to_string(root().join("docs/reference/dependencies.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let explained: BTreeSet<String> = rows.map(|(name, _)| name.to_string()).collect();
-    assert_eq!(declared, explained, "docs/DEPENDENCIES.md and [workspace.dependencies] differ");
+    assert_eq!(declared, explained, "docs/reference/dependencies.md and [workspace.dependencies] differ");
 }
 
 #[test]
@@ -60,12 +60,12 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_case_that_must_not_come_back_has_its_test() {
     let mut code = String::new();
     sources(&root().join("crates"), &mut code);
-    let document = std::fs::read_to_string(root().join("docs/cases.md")).unwrap();
+    let document = std::fs::read_to_string(root().join("docs/reference/cases.md")).unwrap();
     let cells = document.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.split('|').nth(3));
     let names: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     assert!(names.len() > 50, "{} tests are named", names.len());
     for name in names {
         let defined = code.contains(&format!("fn {name}(")) || code.contains(&format!("def {name}("));
-        assert!(defined, "docs/cases.md names `{name}`, which is no test");
+        assert!(defined, "docs/reference/cases.md names `{name}`, which is no test");
     }
 }

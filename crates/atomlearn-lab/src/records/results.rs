@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// Schema of [`Comparison`].
 pub const SCHEMA: &str = "atomlearn.compare/1";
 
-/// A comparison of methods; its JSON is documented in `docs/FORMATS.md`.
+/// A comparison of methods; its JSON is documented in `docs/reference/formats.md`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// [`SCHEMA`].

@@ -68,7 +68,7 @@ pub struct RowResult {
     pub published_test_seconds: Option<f64>,
 }
 
-/// A table of the paper with ours beside; its JSON is documented in `docs/FORMATS.md`.
+/// A table of the paper with ours beside; its JSON is documented in `docs/reference/formats.md`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduction {
     /// [`SCHEMA`].

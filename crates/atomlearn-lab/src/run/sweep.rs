@@ -38,7 +38,7 @@ pub struct SweepResult {
     pub test_seconds: Vec<f64>,
 }
 
-/// Accuracy against one parameter; its JSON is documented in `docs/FORMATS.md`.
+/// Accuracy against one parameter; its JSON is documented in `docs/reference/formats.md`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sweep {
     /// [`SCHEMA`].

@@ -41,7 +41,7 @@ pub struct Pair {
     pub p_holm: f64,
 }
 
-/// Methods across data sets; all that a critical-difference diagram needs. Its JSON is documented in `docs/FORMATS.md`.
+/// Methods across data sets; all that a critical-difference diagram needs. Its JSON is documented in `docs/reference/formats.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranking {
     /// [`SCHEMA`].

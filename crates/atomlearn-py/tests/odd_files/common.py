@@ -32,7 +32,7 @@ class Case:
 
 
 def names(labels: Iterable) -> list[str]:
-    """Labels as text, by the rule that docs/FORMATS.md states for files that know types."""
+    """Labels as text, by the rule that docs/reference/formats.md states for files that know types."""
     return [_name(label) for label in np.ravel(np.asarray(labels))]
 
 

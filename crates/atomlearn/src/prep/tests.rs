@@ -220,6 +220,6 @@ fn steps_fitted_from_their_sums_equal_those_fitted_on_samples() {
 
 #[test]
 fn the_reference_page_has_the_table_of_all_steps() {
-    let page = include_str!("../../../../docs/preprocessing.md");
-    assert!(page.contains(&reference()), "docs/preprocessing.md must contain:\n\n{}", reference());
+    let page = include_str!("../../../../docs/reference/preprocessing.md");
+    assert!(page.contains(&reference()), "docs/reference/preprocessing.md must contain:\n\n{}", reference());
 }

@@ -95,7 +95,7 @@ pub struct Chosen {
     pub ci95: Option<[f64; 2]>,
 }
 
-/// The outcome of a tuning; its JSON is documented in `docs/FORMATS.md`.
+/// The outcome of a tuning; its JSON is documented in `docs/reference/formats.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tuned {
     /// [`SCHEMA`].
