@@ -7,6 +7,18 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// Samples in columns, grouped by class; finite, at least two classes, at least one feature.
+///
+/// ```
+/// use atomlearn::{Dataset, Mat};
+///
+/// let x = Mat::from_fn(2, 4, |i, j| (i + 2 * j) as f64); // features x samples
+/// let labels = ["oak", "ash", "oak", "ash"].map(String::from);
+/// let data = Dataset::new(&x, &labels)?;
+/// assert_eq!(data.classes(), ["ash", "oak"]);
+/// assert_eq!(data.targets(), [0, 0, 1, 1]); // grouped by class
+/// assert_eq!(data.x().col(0)[1], 3.0); // so the first is what was the second
+/// # Ok::<(), atomlearn::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Dataset {
     x: Mat<f64>,

@@ -16,6 +16,17 @@ pub enum Affinity {
 }
 
 /// An undirected graph: every atom is joined to its `k` nearest others (an edge if either chose the other).
+///
+/// ```
+/// use atomlearn::Mat;
+/// use atomlearn::graph::{Affinity, AtomGraph};
+///
+/// let atoms = Mat::from_fn(1, 4, |_, j| [0.0, 1.0, 5.0, 6.0][j]);
+/// let graph = AtomGraph::new(&atoms, 1, Affinity::Squared);
+/// assert_eq!(graph.components(), 2); // {0, 1} and {5, 6}
+/// let laplacian = graph.laplacian();
+/// assert!((0..4).all(|i| laplacian.row(i).iter().sum::<f64>().abs() < 1e-15));
+/// ```
 #[derive(Clone, Debug)]
 pub struct AtomGraph {
     n_atoms: usize,

@@ -25,6 +25,19 @@ const FEATURES: &str = "features";
 const TABLE: &str = "table";
 
 /// Preprocessing and classifier, trained together.
+///
+/// ```
+/// use atomlearn::{Model, registry, synth};
+///
+/// let train = synth::blobs(3, 12, 8, 1);
+/// let method = registry::method("crc")?;
+/// let model = Model::train(method, &Default::default(), &"standard,unit".parse()?, &train, &mut ())?;
+/// let file = std::env::temp_dir().join(format!("atomlearn-example-{}.model", std::process::id()));
+/// model.save(&file)?;
+/// assert_eq!(Model::load(&file)?.predict(train.x())?, model.predict(train.x())?);
+/// # std::fs::remove_file(&file).ok();
+/// # Ok::<(), atomlearn::Error>(())
+/// ```
 pub struct Model {
     method: &'static Method,
     params: Values,

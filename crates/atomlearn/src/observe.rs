@@ -32,6 +32,26 @@ impl Step<'_> {
 }
 
 /// Watches a training run. All methods have a default that does nothing; `()` watches nothing.
+///
+/// ```
+/// use atomlearn::methods::dpl::Dpl;
+/// use atomlearn::{Fit, Observer, Step, synth};
+/// use std::ops::ControlFlow;
+///
+/// /// Ends training after three iterations.
+/// struct Three;
+///
+/// impl Observer for Three {
+///     fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+///         println!("iteration {} of {}: {:?}", step.iter, step.max_iter, step.objective);
+///         if step.iter < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+///     }
+/// }
+///
+/// let model = Dpl::default().fit(&synth::blobs(3, 12, 8, 1), &mut Three)?; // as it stands then
+/// # let _ = model;
+/// # Ok::<(), atomlearn::Error>(())
+/// ```
 pub trait Observer {
     /// Called after every iteration; `Break` ends training with the model as it stands.
     fn step(&mut self, step: &Step<'_>) -> ControlFlow<()> {

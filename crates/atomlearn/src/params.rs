@@ -192,6 +192,12 @@ macro_rules! params {
         }
     ) => {
         $(#[$meta])*
+        #[doc = concat!(
+            "\n\n```\nuse atomlearn::{Classifier, Fit, synth};\nuse ", module_path!(), "::", stringify!($name), ";\n\n",
+            "let train = synth::blobs(3, 12, 8, 1);\nlet model = ", stringify!($name), "::default().fit(&train, &mut ())?;\n",
+            "assert_eq!(model.scores(train.x())?.shape(), (3, 36)); // classes x samples\n",
+            "# Ok::<(), atomlearn::Error>(())\n```"
+        )]
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {

@@ -30,6 +30,19 @@ pub static METHODS: &[Method] = &[
 ];
 
 /// The method of this name.
+///
+/// ```
+/// use atomlearn::{registry, synth};
+///
+/// let method = registry::method("lcdl-sv")?;
+/// let mut values = method.preset("authors-code")?;
+/// values.insert("max_iter".into(), 5.into());
+/// let model = method.fit(&values, &synth::blobs(3, 12, 8, 1), &mut ())?;
+/// assert_eq!(model.classes().len(), 3);
+/// let error = registry::method("lcdlsv").err().map(|error| error.to_string());
+/// assert_eq!(error.as_deref(), Some("unknown method `lcdlsv` (did you mean `lcdl-sv`?)"));
+/// # Ok::<(), atomlearn::Error>(())
+/// ```
 pub fn method(key: &str) -> Result<&'static Method> {
     METHODS
         .iter()

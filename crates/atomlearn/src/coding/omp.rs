@@ -55,6 +55,16 @@ pub struct ErrorLimit<'a> {
 ///
 /// Atoms need not have unit norm, though the choice then favours long ones. A sample whose residual cannot get
 /// smaller, or whose next atom depends on those it has, ends with the atoms it has.
+///
+/// ```
+/// use atomlearn::Mat;
+/// use atomlearn::coding::omp::{OmpLimits, omp};
+///
+/// let gram = Mat::<f64>::identity(3, 3);
+/// let correlations = Mat::from_fn(3, 1, |i, _| [1.0, 0.3, -0.6][i]);
+/// let z = omp(gram.as_ref(), correlations.as_ref(), OmpLimits { sparsity: 2, error: None }).to_dense();
+/// assert_eq!([z[(0, 0)], z[(1, 0)], z[(2, 0)]], [1.0, 0.0, -0.6]); // the two largest
+/// ```
 pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimits<'_>) -> SparseCodes {
     let (n_atoms, n) = correlations.shape();
     let mut gram_store = None;

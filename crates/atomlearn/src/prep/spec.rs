@@ -8,6 +8,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// What to do to the samples before a method sees them.
+///
+/// ```
+/// use atomlearn::{prep::PrepSpec, synth};
+///
+/// let train = synth::blobs(3, 12, 8, 1);
+/// let spec: PrepSpec = "pca:5,unit".parse()?;
+/// let (prep, prepared) = spec.fit(train.x(), &mut ())?; // learned from training samples only
+/// assert_eq!(prepared.shape(), (5, 36));
+/// assert_eq!(prep.apply(train.x()), prepared); // the same for new samples
+/// # Ok::<(), atomlearn::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PrepSpec(Vec<Arc<dyn StepSpec>>);
 

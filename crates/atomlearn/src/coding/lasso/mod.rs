@@ -92,6 +92,18 @@ pub struct LassoCodes {
 /// matrix `D^T D`.
 ///
 /// A sample further than `epsilon` from the range of `D` gets nearly its least squares code; its residual says so.
+///
+/// ```
+/// use atomlearn::Mat;
+/// use atomlearn::coding::lasso::{LassoLimits, LassoTask, lasso};
+///
+/// let atoms = Mat::<f64>::identity(3, 3); // so codes are the samples, shrunk by the penalty
+/// let x = Mat::from_fn(3, 1, |i, _| [1.0, 0.3, -0.6][i]);
+/// let correlations = atoms.transpose() * &x;
+/// let found = lasso(atoms.as_ref(), correlations.as_ref(), &[1.45], LassoTask::Penalized(0.5), LassoLimits::default());
+/// let z = found.codes.to_dense();
+/// assert!((z[(0, 0)] - 0.5).abs() < 1e-9 && z[(1, 0)] == 0.0 && (z[(2, 0)] + 0.1).abs() < 1e-9);
+/// ```
 pub fn lasso(
     gram: MatRef<'_, f64>,
     correlations: MatRef<'_, f64>,
