@@ -2,7 +2,7 @@
 
     cargo build --release && python bench/pictures.py              all of them, into docs/images
     python bench/pictures.py --program PATH --only auto report     some, with another build
-    python bench/pictures.py --site target/site --out FOLDER       pages of the site at phone and desktop width, to look at
+    python bench/pictures.py --site target/site --out FOLDER       all pages of the site, at two widths
 
 Needs Pillow, scikit-learn, and Chromium (its path in ATOMLEARN_CHROMIUM, or in the search path).
 """
@@ -79,7 +79,9 @@ class Browser:
                 return answer["result"]
 
     def open(self, address: str, width: int, height: int, dark: bool = False) -> None:
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
         self.ask("Page.navigate", url=address)

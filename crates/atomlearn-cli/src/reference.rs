@@ -118,7 +118,10 @@ fn the_reference_page_is_current() {
         std::fs::write(&path, &page).unwrap();
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == page, "docs/reference/cli.md is out of date; run this test with ATOMLEARN_UPDATE=1 to write it anew");
+    assert!(
+        stored == page,
+        "docs/reference/cli.md is out of date; run this test with ATOMLEARN_UPDATE=1 to write it anew"
+    );
 }
 
 #[test]
@@ -161,7 +164,8 @@ fn commands_in_the_documentation_have_flags_that_exist() {
             if line.starts_with("```") {
                 in_shell = line == "```sh";
             }
-            let Some(start) = line.find("atomlearn ").filter(|_| in_shell && !line.trim_start().starts_with("cargo")) else {
+            let Some(start) = line.find("atomlearn ").filter(|_| in_shell && !line.trim_start().starts_with("cargo"))
+            else {
                 continue;
             };
             let words = shlex::split(&line[start..]).unwrap_or_else(|| panic!("{}: {line}", page.display()));

@@ -1,4 +1,4 @@
-"""The documentation site is whole and loads nothing from elsewhere. `mkdocs build --strict` checks links and anchors."""
+"""The documentation site is whole and loads nothing from elsewhere; `--strict` checks links and anchors."""
 
 import re
 import subprocess
