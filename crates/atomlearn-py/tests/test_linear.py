@@ -143,10 +143,12 @@ def test_predictions_need_a_sample_of_every_class(digits):
     model.partial_fit(X[rest], y[rest])
     whole = OneHotRidgeClassifier(lam=1e-3).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X_test), whole.decision_function(X_test), atol=1e-8)
-    # `fit` forgets the sums.
-    model.fit(X[first], y[first])
+    # `fit` forgets the sums, and they know nothing of what it learned.
+    with pytest.warns(UserWarning, match="begins with this batch"):
+        again = model.fit(X, y).partial_fit(X[first], y[first])
+    assert not hasattr(again, "model_")
     with pytest.raises(ValueError, match="first call"):
-        model.partial_fit(X, y)
+        OneHotRidgeClassifier().partial_fit(X, y)
 
 
 def test_batches_that_do_not_fit_are_refused(digits):

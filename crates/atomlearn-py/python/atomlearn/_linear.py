@@ -99,8 +99,8 @@ class LinearClassifier(WeightedClassifier):
         """Learn from one more batch of samples; what was learned from earlier batches counts as before.
 
         The same as `fit` on all batches at once, for parameters that are given. Those that `fit` would choose by
-        leave-one-out take documented values (`lam` 0.001, `shrinkage` 0.1), since samples do not stay. `fit` begins
-        anew.
+        leave-one-out take documented values (`lam` 0.001, `shrinkage` 0.1), since samples do not stay. `fit` forgets
+        all batches, and the first batch after it forgets what `fit` has learned, with a warning.
 
         Parameters
         ----------
@@ -109,8 +109,8 @@ class LinearClassifier(WeightedClassifier):
         y : array-like of shape (n_samples,)
             Their classes.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will ever come; needed with the first batch, and may be left out later. Predictions
-            need a sample of every one.
+            All classes that will ever come; needed with the first batch of an estimator that is not fitted, and may be
+            left out later. Predictions need a sample of every one.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -125,9 +125,15 @@ class LinearClassifier(WeightedClassifier):
         X, y = validate_data(self, X, y, accept_sparse=self._sparse, dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         if first:
-            if classes is None:
+            if classes is None and not hasattr(self, "model_"):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            self.classes_ = np.unique(classes)
+            if classes is None:
+                warnings.warn(
+                    "partial_fit begins with this batch: what `fit` or a file has learned is not part of the sums",
+                    FitWarning,
+                    stacklevel=2,
+                )
+            self.classes_ = np.unique(self.classes_ if classes is None else classes)
             if hasattr(self, "model_"):
                 del self.model_
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
