@@ -70,8 +70,8 @@ impl Fit for LinearSvm {
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
-        let (targets, weights) = (train.targets(), train.weights());
-        let svm = svm::fit_weighted(train.x(), &targets, weights, train.n_classes(), tau, None, watch)?;
+        let targets = train.targets();
+        let svm = svm::fit_weighted(train.x(), &targets, train.weights(), train.n_classes(), tau, None, watch)?;
         Ok(LinearSvmModel { classes: train.classes().to_vec(), svm })
     }
 
@@ -94,7 +94,8 @@ pub(super) fn best_theta(
     let mut last: Option<Svm> = None;
     descend(values, usual, watch, |theta| {
         let mut trace = Trace::default();
-        let (tau, weights) = (1.0 / theta, train.weights());
+        let tau = 1.0 / theta;
+        let weights = train.weights();
         let svm = svm::fit_weighted(x, &targets, weights, train.n_classes(), tau, last.as_ref(), &mut trace)?;
         // The closed form is that of the optimum, and a value that does not get there is none to choose.
         if !trace.warnings.is_empty() {

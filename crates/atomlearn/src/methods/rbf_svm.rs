@@ -71,7 +71,8 @@ impl RbfSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         descend(&WIDTHS, USUAL_WIDTH, watch, |scale| {
             let (_, features) = RbfSvm { gamma_scale: Some(scale), ..self.clone() }.map(train, &mut ())?;
-            let (x, weights) = (features.as_ref(), train.weights());
+            let x = features.as_ref();
+            let weights = train.weights();
             let svm = svm::fit_weighted(x, &targets, weights, train.n_classes(), tau, None, &mut ())?;
             let scores = svm::left_out(x, &targets, weights, &svm, tau)?;
             jury.verdict(select_columns(&scores, &jury.places))
@@ -123,7 +124,8 @@ impl Fit for RbfSvm {
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<RbfSvmModel> {
         let (map, features) = self.map(train, watch)?;
         let tau = 1.0 / self.theta.unwrap_or(THETA);
-        let (targets, weights) = (train.targets(), train.weights());
+        let targets = train.targets();
+        let weights = train.weights();
         let svm = svm::fit_weighted(features.as_ref(), &targets, weights, train.n_classes(), tau, None, watch)?;
         let dual = Svm { weights: mul(map.root(), &svm.weights), bias: svm.bias };
         let gamma = map.gamma()[(0, 0)];

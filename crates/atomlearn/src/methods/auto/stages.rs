@@ -224,7 +224,8 @@ impl Stage {
 
     /// Kernel values of samples with the training samples, times the roots of the weights of these; `None` if there are none.
     fn weighted(&self, input: &Input, values: Option<&Mat<f64>>) -> Option<Mat<f64>> {
-        let (roots, values) = (self.roots.as_ref()?, values?);
+        let roots = self.roots.as_ref()?;
+        let values = values?;
         let of_samples = matches!(input, Input::Products | Input::Gaussian(_));
         of_samples.then(|| Mat::from_fn(values.nrows(), values.ncols(), |i, j| roots[i] * values[(i, j)]))
     }
