@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ._auto import SelfTuningClassifier
-from ._base import CodingClassifier, DictionaryClassifier
+from ._base import CodingClassifier, DictionaryClassifier, WeightedClassifier
+from ._linear import LinearClassifier
 from ._progress import Callback
+from ._sparse import SparseClassifier
 
 __all__ = [
     "AutoClassifier",
@@ -47,6 +49,9 @@ class AutoClassifier(SelfTuningClassifier):
         `auto` is both, or given if preprocessing is asked for.
     max_readings : int, default=6
         Maximum number of readings that are fused. A whole number >= 1.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="none"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -105,6 +110,7 @@ class AutoClassifier(SelfTuningClassifier):
         *,
         views: Literal["both", "unit", "standard", "given"] | Literal["auto"] | None = "auto",
         max_readings: int = 6,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "none",
         n_threads: int | None = None,
         verbose: int = 0,
@@ -112,6 +118,7 @@ class AutoClassifier(SelfTuningClassifier):
     ) -> None:
         self.views = views
         self.max_readings = max_readings
+        self.class_weight = class_weight
         self.prep = prep
         self.n_threads = n_threads
         self.verbose = verbose
@@ -470,7 +477,7 @@ class SRCClassifier(CodingClassifier):
         self.callback = callback
 
 
-class CRCClassifier(CodingClassifier):
+class CRCClassifier(WeightedClassifier, SparseClassifier, CodingClassifier):
     """Collaborative representation (CRC-RLS).
 
     Method `crc` of the registry. Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps
@@ -483,6 +490,9 @@ class CRCClassifier(CodingClassifier):
         or a number > 0.
     residual : {"regularized", "plain"}, default="regularized"
         Divide each class residual by the size of the class's code, as the original does, or not.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -530,6 +540,7 @@ class CRCClassifier(CodingClassifier):
         *,
         kappa: float | Literal["auto"] | None = "auto",
         residual: Literal["regularized", "plain"] = "regularized",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -539,6 +550,7 @@ class CRCClassifier(CodingClassifier):
     ) -> None:
         self.kappa = kappa
         self.residual = residual
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -1662,7 +1674,7 @@ class DADLClassifier(CodingClassifier):
         self.callback = callback
 
 
-class OneHotRidgeClassifier(DictionaryClassifier):
+class OneHotRidgeClassifier(LinearClassifier):
     """Ridge regression on one-hot labels.
 
     Method `ridge` of the registry. Hoerl, Kennard: Ridge regression. Technometrics 1970.
@@ -1672,6 +1684,9 @@ class OneHotRidgeClassifier(DictionaryClassifier):
     lam : float or {"auto"} or None, default="auto"
         Weight of the squared norm of `W`; `auto` chooses it by exact leave-one-out on the training samples. Called
         `lambda` in the paper and on the command line. Auto or a number > 0.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1710,11 +1725,14 @@ class OneHotRidgeClassifier(DictionaryClassifier):
     _methods = {
         "ridge": ("lambda",),
     }
+    _sparse = "csr"
+    _from_sums = True
 
     def __init__(
         self,
         *,
         lam: float | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1723,6 +1741,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         callback: Callback | None = None,
     ) -> None:
         self.lam = lam
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -1731,7 +1750,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         self.callback = callback
 
 
-class LinearSVMClassifier(DictionaryClassifier):
+class LinearSVMClassifier(LinearClassifier):
     """Linear SVM, one against the rest.
 
     Method `linear-svm` of the registry. Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008
@@ -1742,6 +1761,9 @@ class LinearSVMClassifier(DictionaryClassifier):
     theta : float or {"auto"} or None, default="auto"
         Weight of the loss against the squared norm; twice LIBLINEAR's C; `auto` chooses it by leave-one-out on the
         training samples. Auto or a number > 0.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1780,11 +1802,13 @@ class LinearSVMClassifier(DictionaryClassifier):
     _methods = {
         "linear-svm": ("theta",),
     }
+    _sparse = "csr"
 
     def __init__(
         self,
         *,
         theta: float | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1793,6 +1817,7 @@ class LinearSVMClassifier(DictionaryClassifier):
         callback: Callback | None = None,
     ) -> None:
         self.theta = theta
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -1801,7 +1826,7 @@ class LinearSVMClassifier(DictionaryClassifier):
         self.callback = callback
 
 
-class RBFSVMClassifier(DictionaryClassifier):
+class RBFSVMClassifier(WeightedClassifier, SparseClassifier):
     """SVM with a Gaussian kernel, one against the rest.
 
     Method `rbf-svm` of the registry. Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT
@@ -1817,6 +1842,9 @@ class RBFSVMClassifier(DictionaryClassifier):
         is `auto` too, chosen by leave-one-out. Auto or a number > 0.
     gamma_scale : float or {"auto"} or None, default="auto"
         Multiplies `gamma`: the handle for tuning around the median distance. Auto or a number > 0.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1862,6 +1890,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         theta: float | Literal["auto"] | None = "auto",
         gamma: float | Literal["auto"] | None = "auto",
         gamma_scale: float | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1872,6 +1901,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         self.theta = theta
         self.gamma = gamma
         self.gamma_scale = gamma_scale
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -1880,7 +1910,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         self.callback = callback
 
 
-class LDAClassifier(DictionaryClassifier):
+class LDAClassifier(LinearClassifier):
     """Linear discriminant analysis with shrinkage.
 
     Method `lda` of the registry. Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices.
@@ -1891,6 +1921,9 @@ class LDAClassifier(DictionaryClassifier):
     shrinkage : float or {"ledoit-wolf"} or {"auto"} or None, default="auto"
         Share of the identity in the covariance matrix; `auto` chooses it by exact leave-one-out on the training
         samples, `ledoit-wolf` is the formula of Ledoit and Wolf. Auto or ledoit-wolf or a number from 0 to 1.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1929,11 +1962,13 @@ class LDAClassifier(DictionaryClassifier):
     _methods = {
         "lda": ("shrinkage",),
     }
+    _from_sums = True
 
     def __init__(
         self,
         *,
         shrinkage: float | Literal["ledoit-wolf"] | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1942,6 +1977,7 @@ class LDAClassifier(DictionaryClassifier):
         callback: Callback | None = None,
     ) -> None:
         self.shrinkage = shrinkage
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
