@@ -24,6 +24,7 @@ NAMES = {
     "ridge": "OneHotRidgeClassifier",
     "linear-svm": "LinearSVMClassifier",
     "procrc": "ProCRCClassifier",
+    "analysis-ksvd": "AnalysisKSVDClassifier",
     "lcksvd1": "LCKSVDClassifier",
     "lcksvd2": "LCKSVDClassifier",
 }
