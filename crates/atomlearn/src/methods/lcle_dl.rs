@@ -75,7 +75,7 @@ params! {
         /// Weight of the label embedding.
         beta: f64 = 1e-3, Domain::NonNegative, grid [1e-4, 1e-3, 1e-2];
         /// Weight of the agreement of both codes; also the ridge on them.
-        gamma: f64 = 1e-3, Domain::Positive, grid [1e-4, 1e-3, 1e-2, 1e-1];
+        gamma: f64 = 1e-2, Domain::Positive, grid [1e-3, 1e-2, 1e-1];
         /// Nearest atoms that each atom is joined to.
         knn: usize = 1, Domain::AtLeast(1);
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
@@ -89,7 +89,7 @@ params! {
         /// Relative change of the dictionary that ends training.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Weight of the squared norm of the classifier.
-        ridge: f64 = 1e-2, Domain::Positive, grid [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+        ridge: f64 = 0.1, Domain::Positive, grid [1e-3, 1e-2, 0.1, 1.0];
         /// Seed of the choice of samples that K-SVD starts from.
         seed: u64 = 0, Domain::AtLeast(0);
     }
@@ -222,7 +222,7 @@ impl LcleDl {
         let mut system = gram(d);
         graph.add_laplacian(self.alpha, &mut system);
         add_diagonal(&mut system, self.gamma);
-        Spd::new(system, "LCLE-DL local codes")
+        Ok(Spd::new(system, "LCLE-DL local codes")?)
     }
 
     /// `(D^T D + alpha L + gamma I)^-1 D^T`, the map to codes of new samples.

@@ -60,7 +60,7 @@ params! {
         /// Relative change of the transform that ends training.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Weight of the squared norm of the classifier.
-        ridge: f64 = 1e-2, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+        ridge: f64 = 1e-3, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
         /// Seed of the random start.
         seed: u64 = 0, Domain::AtLeast(0);
     }
