@@ -1831,7 +1831,7 @@ class DPLSVClassifier(CodingClassifier):
         Weight of the projections of other classes. Called `lambda` in the paper and on the command line. A number >= 0.
     gamma : float, default=0.0001
         Ridge on the analysis dictionary. A number > 0.
-    lambda2 : float, default=0.0001
+    lambda2 : float, default=0.001
         Weight of the SVM term; with 0 the dictionaries are those of DPL. A number >= 0.
     theta : float, default=5.0
         Weight of the loss against the squared norm inside the SVM term. A number > 0.
@@ -1841,8 +1841,8 @@ class DPLSVClassifier(CodingClassifier):
         Most iterations. A whole number >= 1.
     tol : float, default=0.0001
         Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
-    rule : {"svm", "residual"}, default="svm"
-        Decision: by the SVMs, or by the residuals of the pairs.
+    rule : {"residual", "svm"}, default="residual"
+        Decision: by the residuals of the pairs, or by the SVMs.
     random_state : int or RandomState or None, default=0
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
@@ -1885,6 +1885,7 @@ class DPLSVClassifier(CodingClassifier):
     _methods = {
         "dpl-sv": ("tau", "lambda", "gamma", "lambda2", "theta", "atoms_per_class", "max_iter", "tol", "rule", "seed"),
     }
+    _poor_score = True
 
     def __init__(
         self,
@@ -1892,12 +1893,12 @@ class DPLSVClassifier(CodingClassifier):
         tau: float = 0.05,
         lam: float = 0.003,
         gamma: float = 0.0001,
-        lambda2: float = 0.0001,
+        lambda2: float = 0.001,
         theta: float = 5.0,
         atoms_per_class: int | Literal["auto"] | None = "auto",
         max_iter: int = 20,
         tol: float = 0.0001,
-        rule: Literal["svm", "residual"] = "svm",
+        rule: Literal["residual", "svm"] = "residual",
         random_state: int | np.random.RandomState | None = 0,
         prep: str = "unit",
         probability: bool = False,
@@ -2157,7 +2158,7 @@ class AnalysisKSVDClassifier(CodingClassifier):
         Rows of the analysis dictionary; auto: twice the features, or twice the samples where these are fewer, at most
         400. Auto or a whole number >= 1.
     cosparsity : int or {"auto"} or None, default="auto"
-        Rows that a sample is made orthogonal to; auto: half of them, and fewer than features for the greedy pursuit.
+        Rows that a sample is made orthogonal to; auto: a tenth of them, and fewer than features for the greedy pursuit.
         Auto or a whole number >= 1.
     pursuit : {"threshold", "backward-greedy"}, default="threshold"
         How these are found: by the smallest products, or greedily one after the other, as published.
@@ -2165,7 +2166,7 @@ class AnalysisKSVDClassifier(CodingClassifier):
         Most iterations. A whole number >= 0.
     tol : float, default=0.001
         Relative change of the rows that ends training. A number >= 0.
-    threshold : float, default=0.5
+    threshold : float, default=0.25
         Threshold of the codes, as a multiple of the root mean square of the products of rows and training samples. A
         number >= 0.
     theta : float, default=20.0
@@ -2228,7 +2229,7 @@ class AnalysisKSVDClassifier(CodingClassifier):
         pursuit: Literal["threshold", "backward-greedy"] = "threshold",
         max_iter: int = 5,
         tol: float = 0.001,
-        threshold: float = 0.5,
+        threshold: float = 0.25,
         theta: float = 20.0,
         random_state: int | np.random.RandomState | None = 0,
         prep: str = "unit",

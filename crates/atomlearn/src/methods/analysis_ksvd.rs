@@ -63,7 +63,7 @@ params! {
     pub struct AnalysisKsvd {
         /// Rows of the analysis dictionary; auto: twice the features, or twice the samples where these are fewer, at most 400.
         rows: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Rows that a sample is made orthogonal to; auto: half of them, and fewer than features for the greedy pursuit.
+        /// Rows that a sample is made orthogonal to; auto: a tenth of them, and fewer than features for the greedy pursuit.
         cosparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// How these are found: by the smallest products, or greedily one after the other, as published.
         pursuit: Pursuit = Pursuit::Threshold, Domain::OneOf(&["threshold", "backward-greedy"]);
@@ -72,7 +72,7 @@ params! {
         /// Relative change of the rows that ends training.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Threshold of the codes, as a multiple of the root mean square of the products of rows and training samples.
-        threshold: f64 = 0.5, Domain::NonNegative, grid [0.0, 0.25, 0.5, 1.0];
+        threshold: f64 = 0.25, Domain::NonNegative, grid [0.0, 0.25, 0.5];
         /// Weight of the loss against the squared norm in the SVM.
         theta: f64 = 20.0, Domain::Positive, grid [0.2, 2.0, 20.0, 200.0];
         /// Seed of the random rows.
@@ -181,7 +181,7 @@ impl AnalysisKsvd {
             // A sample orthogonal to as many independent rows as it has features is zero.
             Pursuit::BackwardGreedy => rows.min(train.n_features() - 1),
         };
-        let cosparsity = self.cosparsity.unwrap_or((rows / 2).min(most).max(1));
+        let cosparsity = self.cosparsity.unwrap_or((rows / 10).min(most).max(1));
         if cosparsity > rows {
             return Err(Error::param("cosparsity", cosparsity, format!("more than there are rows ({rows})")));
         }

@@ -55,7 +55,7 @@ params! {
         /// Ridge on the analysis dictionary.
         gamma: f64 = 1e-4, Domain::Positive;
         /// Weight of the SVM term; with 0 the dictionaries are those of DPL.
-        lambda2: f64 = 1e-4, Domain::NonNegative, grid [0.0, 1e-5, 1e-4, 1e-3];
+        lambda2: f64 = 1e-3, Domain::NonNegative, grid [0.0, 1e-4, 1e-3, 1e-2];
         /// Weight of the loss against the squared norm inside the SVM term.
         theta: f64 = 5.0, Domain::Positive, grid [5.0, 50.0];
         /// Atoms of each class; auto: as many as it has samples.
@@ -64,8 +64,8 @@ params! {
         max_iter: usize = 20, Domain::AtLeast(1), grid [5, 20];
         /// Relative decrease of the objective at which training stops; 0 never stops early.
         tol: f64 = 1e-4, Domain::NonNegative;
-        /// Decision: by the SVMs, or by the residuals of the pairs.
-        rule: Rule = Rule::Svm, Domain::OneOf(&["svm", "residual"]), grid ["svm", "residual"];
+        /// Decision: by the residuals of the pairs, or by the SVMs.
+        rule: Rule = Rule::Residual, Domain::OneOf(&["residual", "svm"]), grid ["residual", "svm"];
         /// Seed of the random start.
         seed: u64 = 0, Domain::AtLeast(0);
     }
