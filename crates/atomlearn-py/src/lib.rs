@@ -13,6 +13,7 @@ mod methods;
 mod model;
 mod run;
 mod scale;
+mod sums;
 
 /// As for the command line: training makes and drops many matrices of a few megabytes.
 #[global_allocator]
@@ -41,4 +42,6 @@ mod _atomlearn {
     use super::model::Model;
     #[pymodule_export]
     use super::scale::{Trainer, answer, answer_piece, merge, piece_samples, plan, scale_methods};
+    #[pymodule_export]
+    use super::sums::{fit_sums, restore};
 }

@@ -229,11 +229,13 @@ fn own_schemas(subject: &Subject, config: &Config, names: Names<'_>) -> Map<Stri
     let label_or_none = json!({"enum": withheld, "description": "null if no class is probable enough"});
     let ranked = object(json!({"label": label, "score": score, "proba": share}), &["proba"]);
     let row = json!({"type": "array", "items": number, "minItems": features, "maxItems": features});
-    let rows = json!({"type": "array", "items": row, "minItems": 1, "maxItems": config.max_samples});
+    // More than so many are refused for their number (413), not because they were no samples (400): that is no matter of the schema.
+    let number_of_them = format!("At most {} samples; more are answered with 413", config.max_samples);
+    let rows = json!({"type": "array", "items": row, "minItems": 1, "description": number_of_them});
     let mut forms = vec![rows, row];
     if subject.table.header {
         let sample = named_sample(&subject.table);
-        forms.push(json!({"type": "array", "items": sample, "minItems": 1, "maxItems": config.max_samples}));
+        forms.push(json!({"type": "array", "items": sample, "minItems": 1, "description": number_of_them}));
         forms.push(sample);
     }
     // A column called `rows` is a value of an object.

@@ -27,10 +27,10 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::dadl::Dadl>(),
     Method::of::<methods::lctl::Lctl>(),
     Method::of::<methods::analysis_ksvd::AnalysisKsvd>(),
-    Method::of::<methods::ridge::Ridge>().in_partitions::<methods::ridge::Ridge>(),
+    Method::of::<methods::ridge::Ridge>().in_partitions::<methods::ridge::Ridge>().from_sums::<methods::ridge::Ridge>(),
     Method::of::<methods::linear_svm::LinearSvm>().in_partitions::<methods::linear_svm::LinearSvm>(),
     Method::of::<methods::rbf_svm::RbfSvm>(),
-    Method::of::<methods::lda::Lda>(),
+    Method::of::<methods::lda::Lda>().from_sums::<methods::lda::Lda>(),
     Method::of::<methods::knn::Knn>(),
 ];
 

@@ -91,7 +91,22 @@ def fit(
     threads: int,
     on_step: Optional[Callable[[str, CurrentModel], object]] = None,
     groups: Optional[list[int]] = None,
+    weights: Optional[list[float]] = None,
 ) -> tuple[Model, str, list[str], float]: ...
+def fit_sums(
+    key: str,
+    params: str,
+    prep: str,
+    classes: list[str],
+    counts: list[float],
+    means: Matrix,
+    within: Matrix,
+    info: str,
+    threads: int,
+) -> tuple[Model, list[str]]: ...
+def restore(
+    key: str, params: str, prep: str, n_features: int, classes: list[str], parts: dict[str, Matrix], info: str
+) -> Model: ...
 def compare(
     x: Matrix,
     labels: list[str],

@@ -126,7 +126,8 @@ def compare(
     methods : "all" or list, default="all"
         Keys as in `methods`, with their defaults; estimators of this package, whose method and parameters count,
         while their `prep` and the other parameters that all estimators share do not; any other classifier with ``fit``
-        and ``predict``, which gets a clone of it and the samples as they are; or a pair ``(name, classifier)``.
+        and ``predict``, and estimators with a `class_weight`, of which clones get the samples as they are; or a pair
+        ``(name, classifier)``.
     train_per_class : int or None, default=None
         Samples of every class that train; all others test. None is cross-validation.
     folds : int or None, default=None
@@ -256,7 +257,7 @@ def _entries(methods: Sequence[Any]) -> list[Any]:
         label, method = method if isinstance(method, tuple) else (None, method)
         if isinstance(method, str):
             entries.append({"key": method, "params": {}})
-        elif isinstance(method, DictionaryClassifier) and label is None:
+        elif isinstance(method, DictionaryClassifier) and label is None and not _is_weighted(method):
             entries.append({"key": method._method_key(), "params": method._method_params()})
         elif hasattr(method, "fit") and hasattr(method, "predict") and not isinstance(method, type):
             label = str(label) if label is not None else type(method).__name__
@@ -268,6 +269,11 @@ def _entries(methods: Sequence[Any]) -> list[Any]:
         else:
             raise TypeError(f"methods holds keys and classifiers with fit and predict, but also {method!r}")
     return entries
+
+
+def _is_weighted(estimator: DictionaryClassifier) -> bool:
+    # The core's experiments know no weights of classes: such an estimator runs as any other classifier does.
+    return getattr(estimator, "class_weight", None) is not None
 
 
 def _numbered(label: str, number: int) -> str:
