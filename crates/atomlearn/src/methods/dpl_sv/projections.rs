@@ -48,7 +48,7 @@ impl<'a> Projections<'a> {
     pub fn descend(&self, codes: &[MatRef<'_, f64>], svm: &Svm, omega: &mut [Mat<f64>]) -> Result<()> {
         let parts: Vec<MatRef<'_, f64>> =
             self.atoms.ranges().map(|range| svm.weights.subrows(range.start, range.len())).collect();
-        let seen = |u: &MatRef<'_, f64>, omega: &Mat<f64>| mul(mul(u.transpose(), omega), self.train.x());
+        let seen = |u: &MatRef<'_, f64>, omega: &Mat<f64>| mul(u.transpose(), mul(omega, self.train.x()));
         let mut scores = Mat::zeros(svm.bias.len(), self.train.n_samples());
         for (u, omega) in parts.iter().zip(omega.iter()) {
             scores += seen(u, omega);
@@ -87,7 +87,7 @@ impl<'a> Projections<'a> {
         let (values, q) = sym_eig(outer_gram(u), "DPL-SV classifiers")?;
 
         let mut right = Scale(tau) * mul(codes, own.transpose());
-        mul_add(right.as_mut(), strength, u, mul(wanted, self.turned.transpose()));
+        mul_add(right.as_mut(), strength, mul(u, wanted), self.turned.transpose());
         let right = mul(right.transpose(), &q);
         let excess = tau - lambda;
         let row = |j: usize| -> Result<Mat<f64>> {
