@@ -25,13 +25,9 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::dpl::Dpl>(),
     Method::of::<methods::dpl_sv::DplSv>(),
     Method::of::<methods::dadl::Dadl>(),
-<<<<<<< HEAD
     Method::of::<methods::lctl::Lctl>(),
     Method::of::<methods::analysis_ksvd::AnalysisKsvd>(),
-    Method::of::<methods::ridge::Ridge>().in_partitions::<methods::ridge::Ridge>().from_sums::<methods::ridge::Ridge>(),
-=======
     Method::of::<methods::ridge::Ridge>().in_partitions::<methods::ridge::Ridge>().with_sums::<methods::ridge::Ridge>(),
->>>>>>> main
     Method::of::<methods::linear_svm::LinearSvm>().in_partitions::<methods::linear_svm::LinearSvm>(),
     Method::of::<methods::rbf_svm::RbfSvm>(),
     Method::of::<methods::lda::Lda>().with_sums::<methods::lda::Lda>(),
