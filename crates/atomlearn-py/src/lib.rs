@@ -33,7 +33,7 @@ mod _atomlearn {
     #[pymodule_export]
     use super::fit::{CurrentModel, fit};
     #[pymodule_export]
-    use super::kit::{atom_graph, ksvd, lasso, omp, pca};
+    use super::kit::{atom_graph, dense_sift, ksvd, lasso, omp, pca};
     #[pymodule_export]
     use super::lab::{compare, compare_splits, report};
     #[pymodule_export]

@@ -164,8 +164,8 @@ impl Method {
     }
 
     /// The same method, which also learns from the sums over each class alone.
-    pub(crate) const fn from_sums<M: FromSums>(self) -> Self {
-        let learn: FromSumsFn = |values, sums, watch| params::from_map::<M>(values)?.from_sums(sums, watch);
+    pub(crate) const fn with_sums<M: FromSums>(self) -> Self {
+        let learn: FromSumsFn = |values, sums, watch| params::from_map::<M>(values)?.learn_from_sums(sums, watch);
         Method { from_sums: Some(learn), ..self }
     }
 

@@ -179,7 +179,7 @@ fn discriminants(
 
 /// Of samples that are gone nothing is left to choose the shrinkage by: one that is left open is the usual one.
 impl FromSums for Lda {
-    fn from_sums(&self, sums: &ClassSums, watch: &mut dyn Observer) -> Result<Parts> {
+    fn learn_from_sums(&self, sums: &ClassSums, watch: &mut dyn Observer) -> Result<Parts> {
         let share = match self.shrinkage {
             Shrinkage::Share(share) => share,
             Shrinkage::Auto => SHARES[USUAL],

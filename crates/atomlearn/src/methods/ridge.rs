@@ -98,7 +98,7 @@ impl Partitioned for Ridge {
 }
 
 impl FromSums for Ridge {
-    fn from_sums(&self, sums: &ClassSums, _watch: &mut dyn Observer) -> Result<Parts> {
+    fn learn_from_sums(&self, sums: &ClassSums, _watch: &mut dyn Observer) -> Result<Parts> {
         let (moments, scatter) = sums.moments();
         self.of_moments(&moments, &scatter)
     }

@@ -20,7 +20,7 @@ pub struct ClassSums {
 /// A method that learns from nothing but these sums.
 pub(crate) trait FromSums: Fit {
     /// The parts of the model; parameters that are left open take documented values.
-    fn from_sums(&self, sums: &ClassSums, watch: &mut dyn Observer) -> Result<Parts>;
+    fn learn_from_sums(&self, sums: &ClassSums, watch: &mut dyn Observer) -> Result<Parts>;
 }
 
 impl ClassSums {
