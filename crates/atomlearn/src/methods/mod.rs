@@ -2,9 +2,12 @@
 
 pub mod auto;
 pub mod cadl;
+mod class_dictionary;
+pub mod copar;
 pub mod crc;
 pub mod dadl;
 pub mod dksvd;
+pub mod dlsi;
 pub mod dpl;
 pub mod fddl;
 pub mod knn;
@@ -15,6 +18,8 @@ pub mod lcksvd;
 pub mod lda;
 pub mod linear_svm;
 pub mod lrc;
+pub mod lrsdl;
+pub mod mfl;
 pub mod procrc;
 pub mod rbf_svm;
 pub mod ridge;
