@@ -68,6 +68,12 @@ pub enum Error {
     Interrupted,
 }
 
+impl From<atomlearn_linalg::Breakdown> for Error {
+    fn from(breakdown: atomlearn_linalg::Breakdown) -> Self {
+        Error::Numeric { stage: breakdown.stage, why: breakdown.why }
+    }
+}
+
 /// Result with the library's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -200,7 +200,7 @@ fn factor(scaled: &Mat<f64>) -> Result<(Spd, bool)> {
             return Ok((factor, jitter == 0.0));
         }
     }
-    attempt(0.0).map(|factor| (factor, true))
+    Ok((attempt(0.0)?, true))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl<'a> ClasswiseMap<'a> {
         let mut system = if m <= n { outer_gram(train.x()) } else { gram(train.x()) };
         system *= faer::Scale(other);
         add_diagonal(&mut system, ridge);
-        let factor = Spd::with_jitter(system, stage, watch)?;
+        let factor = Spd::with_jitter(system, stage, |text| watch.warn(text))?;
         let shared =
             if m <= n { factor.solve(train.x()).transpose().to_owned() } else { factor.solve(train.x().transpose()) };
         let excess = own - other;
@@ -58,7 +58,7 @@ impl<'a> ClasswiseMap<'a> {
                 let mut small = mul(shared.subrows(range.start, range.len()), train.class(c));
                 small *= faer::Scale(excess);
                 (0..range.len()).for_each(|i| small[(i, i)] += 1.0);
-                Spd::new(small, stage)
+                Ok(Spd::new(small, stage)?)
             })
             .collect::<Result<_>>()?;
         Ok(ClasswiseMap { train, excess, shared, small })
@@ -71,7 +71,7 @@ impl<'a> ClasswiseMap<'a> {
             let mut system = gram(train.class(c));
             system *= faer::Scale(own);
             (0..range.len()).for_each(|i| system[(i, i)] += ridge);
-            let map = Spd::with_jitter(system, stage, watch)?.solve(train.class(c).transpose());
+            let map = Spd::with_jitter(system, stage, |text| watch.warn(text))?.solve(train.class(c).transpose());
             shared.subrows_mut(range.start, range.len()).copy_from(map);
         }
         Ok(ClasswiseMap { train, excess: own, shared, small: Vec::new() })

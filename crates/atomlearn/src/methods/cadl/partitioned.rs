@@ -73,7 +73,7 @@ impl Fixed {
         let system = |own: &Mat<f64>| {
             let mut system = Scale(other) * &moments.outer + Scale(1.0 - other) * own;
             add_diagonal(&mut system, params.lambda3);
-            Spd::with_jitter(system, STAGE, watch)
+            Ok(Spd::with_jitter(system, STAGE, |text| watch.warn(text))?)
         };
         let systems = outers.iter().map(system).collect::<Result<_>>()?;
         let wide = moments.n_samples() < moments.n_features() as f64;

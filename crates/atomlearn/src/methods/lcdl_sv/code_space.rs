@@ -98,7 +98,7 @@ impl LcdlSv {
         }
         let by = *ridge.get_or_insert(SAFE_RIDGE);
         add_diagonal(&mut a, self.lambda1 * by);
-        Spd::with_jitter(a, stage, watch)
+        Ok(Spd::with_jitter(a, stage, |text| watch.warn(text))?)
     }
 }
 

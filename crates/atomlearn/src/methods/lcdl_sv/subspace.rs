@@ -91,7 +91,7 @@ impl FactoredDictionary {
     /// them.
     pub fn new(d: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Result<Self> {
         let small = if x.nrows() <= x.ncols() { outer_gram(x) } else { gram(x) };
-        Self::within(d, small, || orthonormal_range(x, SAMPLE_RANK, START_STAGE))
+        Self::within(d, small, || Ok(orthonormal_range(x, SAMPLE_RANK, START_STAGE)?))
     }
 
     /// The same from `X X^T`, whose rounding hides more of the smallest directions than the samples' own.

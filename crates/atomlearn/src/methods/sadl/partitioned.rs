@@ -307,5 +307,5 @@ impl Rounds for SadlRounds {
 fn system(params: &Sadl, moments: &Moments) -> Result<Spd> {
     let mut system = moments.outer.clone();
     add_diagonal(&mut system, params.lambda2);
-    Spd::new(system, "SADL dictionary")
+    Ok(Spd::new(system, "SADL dictionary")?)
 }

@@ -1,10 +1,10 @@
 //! Operations on the columns of a matrix.
 
-use super::{View, dot};
+use crate::{View, dot};
 use faer::{ColRef, Mat, MatMut};
 
 /// Norms below this count as zero; such columns are left as they are, never divided.
-pub(crate) const ZERO_NORM: f64 = 1e-12;
+pub const ZERO_NORM: f64 = 1e-12;
 
 /// Euclidean norm of every column, safe against overflow and underflow.
 pub fn column_norms(x: impl View) -> Vec<f64> {
@@ -27,7 +27,7 @@ pub fn column_energies(x: impl View) -> Vec<f64> {
 /// The direction of a vector too long or too short for its norm: `to` becomes `from` at unit length, zero if `from` is.
 ///
 /// Squares of the values would overflow or vanish, so that these are divided by the largest first.
-pub(crate) fn extreme_direction(from: &[f64], to: &mut [f64]) {
+pub fn extreme_direction(from: &[f64], to: &mut [f64]) {
     let largest = from.iter().fold(0.0f64, |largest, v| largest.max(v.abs()));
     if largest == 0.0 {
         to.fill(0.0);
@@ -39,7 +39,7 @@ pub(crate) fn extreme_direction(from: &[f64], to: &mut [f64]) {
 }
 
 /// True if a norm holds all digits of its vector: it is neither infinite nor near the smallest numbers there are.
-pub(crate) fn is_safe_norm(norm: f64) -> bool {
+pub fn is_safe_norm(norm: f64) -> bool {
     (1e-290..=f64::MAX).contains(&norm)
 }
 

@@ -25,7 +25,7 @@ pub fn mul(a: impl View, b: impl View) -> Mat<f64> {
 }
 
 /// [`mul`] into memory at hand.
-pub(crate) fn mul_into(product: &mut Mat<f64>, a: impl View, b: impl View) {
+pub fn mul_into(product: &mut Mat<f64>, a: impl View, b: impl View) {
     let a = a.view();
     let b = b.view();
     product.resize_with(a.nrows(), b.ncols(), |_, _| 0.0);
@@ -59,14 +59,14 @@ pub fn gram(a: impl View) -> Mat<f64> {
 }
 
 /// [`gram`] into memory at hand.
-pub(crate) fn gram_into(product: &mut Mat<f64>, a: impl View) {
+pub fn gram_into(product: &mut Mat<f64>, a: impl View) {
     let a = a.view();
     lower_product(product.as_mut(), Accum::Replace, 1.0, a.transpose(), a);
     mirror(product);
 }
 
 /// Adds `scale * a b`, known to be symmetric or part of a symmetric sum, to the lower triangle of `target`.
-pub(crate) fn add_lower_product(target: MatMut<'_, f64>, scale: f64, a: impl View, b: impl View) {
+pub fn add_lower_product(target: MatMut<'_, f64>, scale: f64, a: impl View, b: impl View) {
     lower_product(target, Accum::Add, scale, a.view(), b.view());
 }
 
@@ -92,15 +92,18 @@ fn lower_product(product: MatMut<'_, f64>, accum: Accum, scale: f64, a: MatRef<'
 }
 
 /// Adds `scale * a a^T` to the lower triangle of `target`.
-pub(crate) fn add_lower_outer(target: MatMut<'_, f64>, scale: f64, a: impl View) {
-    let a = a.view();
+pub fn add_lower_outer(target: MatMut<'_, f64>, scale: f64, a: impl View) {
+    lower_outer(target, scale, a.view());
+}
+
+fn lower_outer(target: MatMut<'_, f64>, scale: f64, a: MatRef<'_, f64>) {
     let lower = BlockStructure::TriangularLower;
     let full = BlockStructure::Rectangular;
     triangular_matmul(target, lower, Accum::Add, a, full, a.transpose(), full, scale, Par::Seq);
 }
 
 /// Copies the lower triangle into the upper one, in tiles that are read and written by columns.
-pub(crate) fn mirror(product: &mut Mat<f64>) {
+pub fn mirror(product: &mut Mat<f64>) {
     const TILE: usize = 16;
     let n = product.nrows();
     let mut tile = [[0.0; TILE]; TILE];
@@ -121,8 +124,10 @@ pub(crate) fn mirror(product: &mut Mat<f64>) {
 
 /// `r b` with `r` upper triangular; what stands below its diagonal is not read.
 pub fn upper_mul(r: impl View, b: impl View) -> Mat<f64> {
-    let r = r.view();
-    let b = b.view();
+    upper_product(r.view(), b.view())
+}
+
+fn upper_product(r: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     let upper = BlockStructure::TriangularUpper;
     let full = BlockStructure::Rectangular;
     let mut product = Mat::zeros(r.nrows(), b.ncols());

@@ -1,8 +1,7 @@
 //! Symmetric positive definite systems.
 
-use super::{View, add_diagonal, axpy, mirror, trace};
-use crate::warn::Warn;
-use crate::{Error, Result};
+use crate::{Breakdown, Result};
+use crate::{View, add_diagonal, axpy, mirror, trace};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltError, LltParams, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::matmul;
@@ -29,7 +28,7 @@ impl Spd {
     pub fn new(a: Mat<f64>, stage: &str) -> Result<Self> {
         let mut factor = a;
         cholesky(factor.as_mut()).map_err(|pivot| {
-            Error::numeric(stage, format!("the matrix is not positive definite (pivot {pivot} of {})", factor.nrows()))
+            Breakdown::new(stage, format!("the matrix is not positive definite (pivot {pivot} of {})", factor.nrows()))
         })?;
         Ok(Spd { factor })
     }
@@ -42,8 +41,8 @@ impl Spd {
     }
 
     /// Like [`Spd::new`], but a matrix that is singular to rounding gets 1e-10 of its mean diagonal added,
-    /// ten times more on each failure up to 1e-4; the observer is told.
-    pub fn with_jitter(a: Mat<f64>, stage: &str, watch: &mut (impl Warn + ?Sized)) -> Result<Self> {
+    /// ten times more on each failure up to 1e-4; `warn` is told.
+    pub fn with_jitter(a: Mat<f64>, stage: &str, warn: impl FnOnce(&str)) -> Result<Self> {
         if let Ok(spd) = Spd::new(a.clone(), stage) {
             return Ok(spd);
         }
@@ -53,7 +52,7 @@ impl Spd {
             let mut shifted = a.clone();
             add_diagonal(&mut shifted, jitter);
             if let Ok(spd) = Spd::new(shifted, stage) {
-                watch.warn(&format!("{stage}: matrix singular to rounding, {jitter:.1e} added to its diagonal"));
+                warn(&format!("{stage}: matrix singular to rounding, {jitter:.1e} added to its diagonal"));
                 return Ok(spd);
             }
         }
@@ -94,10 +93,14 @@ impl Spd {
     /// `L^-1 b` with the lower triangular factor `L`: its Gram matrix is `b^T a^-1 b`.
     pub fn half_solve(&self, b: impl View) -> Mat<f64> {
         let mut x = b.view().to_owned();
-        x.as_mut().par_col_chunks_mut(PANEL).for_each(|panel| {
+        self.half_solve_in_place(x.as_mut());
+        x
+    }
+
+    fn half_solve_in_place(&self, b: MatMut<'_, f64>) {
+        b.par_col_chunks_mut(PANEL).for_each(|panel| {
             solve_lower_triangular_in_place(self.factor.as_ref(), panel, Par::Seq);
         });
-        x
     }
 
     /// `W` with `W W^T = a^-1`: the inverse transposed factor, upper triangular.
@@ -158,14 +161,17 @@ impl Spd {
 }
 
 /// `r^-1 b` for an upper triangular `r`.
-pub(crate) fn solve_upper(r: impl View, mut b: Mat<f64>) -> Mat<f64> {
-    let r = r.view();
-    b.as_mut().par_col_chunks_mut(PANEL).for_each(|panel| solve_upper_triangular_in_place(r, panel, Par::Seq));
+pub fn solve_upper(r: impl View, mut b: Mat<f64>) -> Mat<f64> {
+    solve_upper_in_place(r.view(), b.as_mut());
     b
 }
 
+fn solve_upper_in_place(r: MatRef<'_, f64>, b: MatMut<'_, f64>) {
+    b.par_col_chunks_mut(PANEL).for_each(|panel| solve_upper_triangular_in_place(r, panel, Par::Seq));
+}
+
 /// Cholesky in place; the lower triangle becomes the factor. The error is the failing pivot's index.
-pub(crate) fn cholesky(mut a: MatMut<'_, f64>) -> Result<(), usize> {
+pub fn cholesky(mut a: MatMut<'_, f64>) -> Result<(), usize> {
     let n = a.nrows();
     let params = LltParams { recursion_threshold: PLAIN_FACTOR, ..<LltParams as Auto<f64>>::auto() };
     let params = Spec::<LltParams, f64>::from(params);
@@ -198,7 +204,7 @@ pub fn norm1(a: impl View) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{gram, mul};
+    use crate::{gram, mul};
 
     fn spd(n: usize) -> Mat<f64> {
         let a = Mat::from_fn(n + 3, n, |i, j| ((i * 7 + j * j * 3) % 19) as f64 / 19.0 + f64::from(u8::from(i == j)));
@@ -234,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn singular_matrices_are_named_or_jittered_aloud() {
+    fn singular_matrices_are_named_or_jittered_with_a_warning() {
         let a = Mat::from_fn(3, 3, |_, _| 1.0);
         assert!(Spd::new(a.clone(), "the step").unwrap_err().to_string().starts_with("the step: "));
-        let mut trace = crate::observe::Trace::default();
-        assert!(Spd::with_jitter(a, "the step", &mut trace).is_ok());
-        assert_eq!(trace.warnings.len(), 1);
+        let mut warnings = Vec::new();
+        assert!(Spd::with_jitter(a, "the step", |text| warnings.push(text.to_owned())).is_ok());
+        assert_eq!(warnings.len(), 1);
         assert!(Spd::new(Mat::from_fn(2, 2, |_, _| f64::NAN), "nan").is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! All sequential: faer's eigenvalue and SVD routines give other bits on other numbers of threads.
 
 use super::{View, add_lower_product, mirror, mul, mul_add, outer_gram};
-use crate::{Error, Result};
+use crate::{Breakdown, Result};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::tridiag::tridiag_in_place;
@@ -84,7 +84,10 @@ pub struct FullQr {
 impl FullQr {
     /// All reflections in one block: their product is `I - V T^-1 V^T`.
     pub fn new(a: impl View) -> Self {
-        let a = a.view();
+        Self::of(a.view())
+    }
+
+    fn of(a: MatRef<'_, f64>) -> Self {
         let n = a.ncols();
         let Reflections { vectors, coefficients } = Reflections::in_blocks(a, n.max(1));
         let mut v = vectors;
@@ -160,8 +163,7 @@ pub fn sym_eig(a: impl View, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
 
 /// The `most` leading pairs of [`sym_eig`]. Vectors of the tridiagonal form are found all the same, but only these are taken
 /// back from it.
-pub(super) fn leading_by_tridiagonal(a: impl View, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
-    let a = a.view();
+pub(super) fn leading_by_tridiagonal(a: MatRef<'_, f64>, most: usize, stage: &str) -> Result<(Vec<f64>, Mat<f64>)> {
     let n = a.nrows();
     let most = most.min(n);
     if n < 2 {
@@ -207,8 +209,8 @@ fn power_of_two_above(largest: f64) -> f64 {
     if largest > 0.0 { 2f64.powi(largest.log2().ceil().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
 }
 
-fn no_convergence(stage: &str) -> Error {
-    Error::numeric(stage, "the eigenvalue iteration did not converge")
+fn no_convergence(stage: &str) -> Breakdown {
+    Breakdown::new(stage, "the eigenvalue iteration did not converge")
 }
 
 fn descending(values: &Diag<f64>) -> Vec<f64> {
@@ -217,7 +219,10 @@ fn descending(values: &Diag<f64>) -> Vec<f64> {
 
 /// Thin SVD `a = u diag(s) v^T`, singular values largest first.
 pub fn svd(a: impl View, stage: &str) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>)> {
-    let a = a.view();
+    thin_svd(a.view(), stage)
+}
+
+fn thin_svd(a: MatRef<'_, f64>, stage: &str) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>)> {
     let (m, n) = a.shape();
     let size = m.min(n);
     let mut u = Mat::zeros(m, size);
@@ -234,7 +239,7 @@ pub fn svd(a: impl View, stage: &str) -> Result<(Mat<f64>, Vec<f64>, Mat<f64>)> 
         MemStack::new(&mut MemBuffer::new(request)),
         Default::default(),
     )
-    .map_err(|_| Error::numeric(stage, "the singular value iteration did not converge"))?;
+    .map_err(|_| Breakdown::new(stage, "the singular value iteration did not converge"))?;
     Ok((u, (0..size).map(|i| s.column_vector()[i]).collect(), v))
 }
 
@@ -302,7 +307,7 @@ pub fn rank_above(descending: &[f64], fraction: f64) -> usize {
 }
 
 /// Column `j` of `a` times `scale(j)`.
-pub(crate) fn scaled_columns(a: impl View, scale: impl Fn(usize) -> f64) -> Mat<f64> {
+pub fn scaled_columns(a: impl View, scale: impl Fn(usize) -> f64) -> Mat<f64> {
     let a = a.view();
     Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * scale(j))
 }
@@ -310,7 +315,7 @@ pub(crate) fn scaled_columns(a: impl View, scale: impl Fn(usize) -> f64) -> Mat<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::gram;
+    use crate::gram;
 
     fn matrix(rows: usize, cols: usize) -> Mat<f64> {
         Mat::from_fn(rows, cols, |i, j| ((i * i * 5 + j * 11 + i * j) % 29) as f64 / 29.0 - 0.4)
@@ -353,7 +358,7 @@ mod tests {
             let a = gram(matrix(n + 5, n));
             let (values, _) = sym_eig(&a, "t").unwrap();
             for most in [0, 1, n / 2, n, n + 1] {
-                let (first, leading) = leading_by_tridiagonal(&a, most, "t").unwrap();
+                let (first, leading) = leading_by_tridiagonal(a.as_ref(), most, "t").unwrap();
                 let kept = most.min(n);
                 assert_eq!((first.len(), leading.shape()), (kept, (n, kept)));
                 assert!(first.iter().zip(&values).all(|(a, b)| (a - b).abs() <= 1e-12 * values[0]));

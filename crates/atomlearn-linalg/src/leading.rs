@@ -178,7 +178,7 @@ fn next_block(basis: MatRef<'_, f64>, mut rows: Mat<f64>) -> Option<(Mat<f64>, M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{gram, scaled_columns};
+    use crate::{gram, scaled_columns};
 
     type Spectrum = fn(usize) -> f64;
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn assert_leading(a: &Mat<f64>, most: usize, values: &[f64], vectors: &Mat<f64>) {
-        let (exact, dense) = leading_by_tridiagonal(a, most + 1, "t").unwrap();
+        let (exact, dense) = leading_by_tridiagonal(a.as_ref(), most + 1, "t").unwrap();
         let close = |limit: f64, a: Mat<f64>, b: Mat<f64>| (a - b).norm_max() <= limit;
         assert_eq!((values.len(), vectors.shape()), (most, (a.nrows(), most)));
         assert!(values.iter().zip(&exact).all(|(v, e)| (v - e).abs() <= 1e-13 * exact[0]));

@@ -14,15 +14,15 @@ const LANES: usize = 16;
 ///
 /// One version of it is made per instruction set. It must be a closure that is always inlined, else a long one that is called from
 /// several places is compiled for the oldest processor; the macro writes that closure, so nothing can be forgotten.
+#[macro_export]
 macro_rules! wide {
     ($work:expr) => {
-        $crate::linalg::vectorised(
+        $crate::vectorised(
             #[inline(always)]
             || $work,
         )
     };
 }
-pub(crate) use wide;
 
 /// Runs `work`, which must be written `#[inline(always)] || ..`, compiled for the widest vector instructions; here, [`wide!`] writes it.
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
@@ -46,7 +46,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// `y += a x`.
 #[inline(always)]
-pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
     }
@@ -54,7 +54,7 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 
 /// `y += sum_j w_j column_j`, four columns at a time to spare passes over `y`.
 #[inline(always)]
-pub(crate) fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y: &mut [f64]) {
+pub fn add_columns<'a>(w: &[f64], column: impl Fn(usize) -> &'a [f64], y: &mut [f64]) {
     let n = y.len();
     let fours = w.len() / 4 * 4;
     for j in (0..fours).step_by(4) {
@@ -111,7 +111,7 @@ pub fn exp(x: f64) -> f64 {
 
 /// Position of the largest value, eight at a time so that it vectorises; the first of equals, 0 if all are NaN.
 #[inline(always)]
-pub(crate) fn argmax(values: &[f64]) -> usize {
+pub fn argmax(values: &[f64]) -> usize {
     let larger = |held: f64, new: f64| if new > held { new } else { held };
     let mut tops = [f64::NEG_INFINITY; 8];
     let eights = values.chunks_exact(8);
@@ -126,7 +126,7 @@ pub(crate) fn argmax(values: &[f64]) -> usize {
 }
 
 /// [`argmax`] of every column.
-pub(crate) fn argmax_columns(values: impl View) -> Vec<usize> {
+pub fn argmax_columns(values: impl View) -> Vec<usize> {
     let mut copy = None;
     let values = column_major(values.view(), &mut copy);
     let mut best = Vec::with_capacity(values.ncols());
@@ -139,7 +139,7 @@ pub(crate) fn argmax_columns(values: impl View) -> Vec<usize> {
 }
 
 /// The first entry, by columns, that is NaN or infinite. A column is looked at as a whole, which is much faster than value by value.
-pub(crate) fn first_not_finite(x: impl View) -> Option<(usize, usize)> {
+pub fn first_not_finite(x: impl View) -> Option<(usize, usize)> {
     let x = x.view();
     let j = wide!((0..x.ncols()).find(
         #[inline(always)]
@@ -168,7 +168,7 @@ fn all_finite(values: &[f64]) -> bool {
 
 /// Position of the entry of largest magnitude, the first of equals; 0 if there is none.
 #[inline(always)]
-pub(crate) fn largest(x: &[f64]) -> usize {
+pub fn largest(x: &[f64]) -> usize {
     let top = largest_magnitude(x);
     let part = x.chunks(LANES).position(
         #[inline(always)]
@@ -180,7 +180,7 @@ pub(crate) fn largest(x: &[f64]) -> usize {
 
 /// Whether some `|x_i|` is at least `limit`.
 #[inline(always)]
-pub(crate) fn any_at_least(x: &[f64], limit: f64) -> bool {
+pub fn any_at_least(x: &[f64], limit: f64) -> bool {
     let mut found = false;
     for v in x {
         found |= v.abs() >= limit;
@@ -190,7 +190,7 @@ pub(crate) fn any_at_least(x: &[f64], limit: f64) -> bool {
 
 /// `max_i |x_i|`, in lanes of their own so that no maximum waits for the one before; 0 if there is none.
 #[inline(always)]
-pub(crate) fn largest_magnitude(x: &[f64]) -> f64 {
+pub fn largest_magnitude(x: &[f64]) -> f64 {
     let (whole, rest) = x.as_chunks::<LANES>();
     let mut tops = [0.0f64; LANES];
     for part in whole {
@@ -212,7 +212,8 @@ fn higher(top: f64, v: f64) -> f64 {
 }
 
 /// A column of a column-major matrix as a slice.
-pub(crate) fn column<'a>(a: MatRef<'a, f64>, j: usize) -> &'a [f64] {
+#[inline]
+pub fn column<'a>(a: MatRef<'a, f64>, j: usize) -> &'a [f64] {
     match a.col(j).try_as_col_major() {
         Some(column) => column.as_slice(),
         None => unreachable!("callers pass matrices made column-major by `column_major`"),
@@ -220,7 +221,7 @@ pub(crate) fn column<'a>(a: MatRef<'a, f64>, j: usize) -> &'a [f64] {
 }
 
 /// `a` itself if its columns are contiguous, else a copy kept in `store`.
-pub(crate) fn column_major<'a>(a: MatRef<'a, f64>, store: &'a mut Option<Mat<f64>>) -> MatRef<'a, f64> {
+pub fn column_major<'a>(a: MatRef<'a, f64>, store: &'a mut Option<Mat<f64>>) -> MatRef<'a, f64> {
     if a.row_stride() == 1 { a } else { store.insert(a.to_owned()).as_ref() }
 }
 
