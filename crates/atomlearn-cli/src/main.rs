@@ -16,6 +16,8 @@ mod photo_look;
 mod photos;
 mod plain;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod rounds;
 mod settings;
 mod training;

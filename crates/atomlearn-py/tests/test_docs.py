@@ -22,7 +22,7 @@ def run(script, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("page, least", [("docs/tutorial/python.md", 9), ("README.md", 1)])
+@pytest.mark.parametrize("page, least", [("docs/tutorial/python.md", 9), ("docs/howto/export.md", 1), ("README.md", 1)])
 def test_snippets_run_in_order(page, least, tmp_path):
     found = snippets(ROOT / page)
     assert len(found) >= least
