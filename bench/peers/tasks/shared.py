@@ -1,8 +1,9 @@
-"""DLSI, COPAR and LRSDL: training from the same atoms, judged by one objective for both, written here from its definition."""
+"""DLSI, COPAR and LRSDL: training from the same atoms, judged by one objective for both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,9 @@ class Setting:
         self.shared = shared_start(self.columns)
         self.title = f"{ITERATIONS} iterations, {len(self.y)} samples, {self.own.shape[1]} atoms"
 
-    def trained(self, model: Any, fields: dict[str, np.ndarray]) -> Any:
+    def trained(self, model: Any, fields: dict[str, Any]) -> Any:
         """A dictol model that starts from these fields instead of its own dictionary learning."""
-        model._initialize = lambda: vars(model).update({name: value.copy() for name, value in fields.items()})
+        model._initialize = lambda: vars(model).update(deepcopy(fields))
         model.fit(self.columns, self.y + 1, iterations=ITERATIONS)
         return model
 
@@ -58,21 +59,29 @@ def dlsi_rows(quick: bool, threads: int) -> Iterator[Row]:
 
     def ours() -> DLSIClassifier:
         return DLSIClassifier(
-            lam=LAMBDA, eta=ETA, gamma=LAMBDA, rule="local", max_iter=ITERATIONS, tol=0.0, prep="none", n_threads=threads
+            lam=LAMBDA,
+            eta=ETA,
+            gamma=LAMBDA,
+            rule="local",
+            max_iter=ITERATIONS,
+            tol=0.0,
+            prep="none",
+            n_threads=threads,
         ).fit(setting.data.train, setting.y)
 
     def other() -> Any:
         model = dictol.DLSI(k=PER_CLASS, lambd=LAMBDA, eta=ETA)
-        return setting.trained(model, {"D": setting.own, "X": np.zeros((PER_CLASS, n))})
+        codes = [np.zeros((PER_CLASS, (setting.y == c).sum())) for c in range(setting.data.n_classes)]
+        return setting.trained(model, {"D": setting.own, "X": codes})
 
     def value(model: Any) -> float:
         D, labels = model.D, np.repeat(np.arange(setting.data.n_classes), PER_CLASS)
-        fit = 0.0
-        for c in range(setting.data.n_classes):
-            Z = model.X[:, setting.y == c]
-            fit += 0.5 * ((setting.columns[:, setting.y == c] - D[:, labels == c] @ Z) ** 2).sum()
+        cost = 0.0
+        for c, Z in enumerate(model.X):
+            cost += 0.5 * ((setting.columns[:, setting.y == c] - D[:, labels == c] @ Z) ** 2).sum()
+            cost += LAMBDA * np.abs(Z).sum()
         overlap = (D.T @ D)[labels[:, None] != labels]
-        return fit + LAMBDA * np.abs(model.X).sum() + 0.25 * ETA * (overlap**2).sum()
+        return cost + 0.25 * ETA * (overlap**2).sum()
 
     m = setting.columns.shape[0]
     yield Row(
@@ -92,7 +101,14 @@ def copar_rows(quick: bool, threads: int) -> Iterator[Row]:
 
     def ours() -> COPARClassifier:
         return COPARClassifier(
-            lam=LAMBDA, eta=ETA, gamma=LAMBDA, shared_atoms=SHARED, max_iter=ITERATIONS, tol=0.0, prep="none", n_threads=threads
+            lam=LAMBDA,
+            eta=ETA,
+            gamma=LAMBDA,
+            shared_atoms=SHARED,
+            max_iter=ITERATIONS,
+            tol=0.0,
+            prep="none",
+            n_threads=threads,
         ).fit(setting.data.train, setting.y)
 
     def other() -> Any:
@@ -179,7 +195,7 @@ def lrsdl_rows(quick: bool, threads: int) -> Iterator[Row]:
 
 
 def low_objectives(answers: Answers, setting: Setting, value: Callable[[Any], float]) -> dict[str, Verdict]:
-    """Right if the objective is at most a thousandth above that of the other."""
+    """Right if the objective is at most a thousandth above the lowest; the peer, which is to be timed, a twentieth."""
     values, right = {}, {}
     for name, model in answers.items():
         if name == "dictol":
@@ -191,7 +207,8 @@ def low_objectives(answers: Answers, setting: Setting, value: Callable[[Any], fl
     lowest = min(values.values())
     return {
         name: Verdict(
-            bool(values[name] <= 1.001 * lowest), f"objective {values[name]:.4f}, accuracy {100 * right[name]:.2f} %"
+            bool(values[name] <= (1.05 if name == "dictol" else 1.001) * lowest),
+            f"objective {values[name]:.4f}, accuracy {100 * right[name]:.2f} %",
         )
         for name in answers
     }

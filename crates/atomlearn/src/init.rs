@@ -12,6 +12,8 @@ use rayon::prelude::*;
 const SPANNED: f64 = 1e-10;
 /// Atoms per class where nothing is said, if the classes are large enough.
 const AUTO_ATOMS: usize = 10;
+/// Atoms that classes share where nothing is said.
+const AUTO_SHARED: usize = 5;
 
 /// Class-wise PCA + mean: for each class `K_c - 1` principal directions of its centred samples, then its unit mean.
 ///
@@ -38,16 +40,25 @@ pub fn class_start(
     Ok((d, atoms))
 }
 
-/// Atoms for all classes together: principal directions of all samples, then their unit mean.
-pub fn shared_start(train: &Dataset, count: usize, watch: &mut dyn Observer) -> Result<Mat<f64>> {
+/// Atoms for all classes together, beside `atoms` of each: principal directions of all samples, then their unit mean; as many as
+/// are wanted, or five.
+pub fn shared_start(
+    train: &Dataset,
+    wanted: Option<usize>,
+    atoms: &Blocks,
+    watch: &mut dyn Observer,
+) -> Result<Mat<f64>> {
+    // Shared atoms that span all features together with those of a class rebuild every sample, and residuals say nothing.
+    let most = train.n_features().saturating_sub(1 + atoms.sizes().max().unwrap_or(0));
+    let count = wanted.unwrap_or(AUTO_SHARED.min(most));
     if count == 0 {
         return Ok(Mat::zeros(train.n_features(), 0));
     }
-    let atoms = class_atoms(train.x(), count)?;
-    if atoms.ncols() < count {
-        watch.warn(&format!("{} shared atoms instead of {count}, the samples span no more", atoms.ncols()));
+    let shared = class_atoms(train.x(), count)?;
+    if shared.ncols() < count {
+        watch.warn(&format!("{} shared atoms instead of {count}, the samples span no more", shared.ncols()));
     }
-    Ok(atoms)
+    Ok(shared)
 }
 
 /// [`class_pca_mean`] with a number of atoms for each class.

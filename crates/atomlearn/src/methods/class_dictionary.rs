@@ -49,6 +49,7 @@ pub struct ClassDictionary {
     /// The atoms of the classes in order, then the shared ones.
     atoms: Mat<f64>,
     blocks: Blocks,
+    has_shared: bool,
     coder: LassoCoder,
     residuals: ClassResiduals,
     /// `[D_c D_0]` of each class.
@@ -61,9 +62,11 @@ impl ClassDictionary {
         classes: Vec<String>,
         dictionary: &Mat<f64>,
         blocks: Blocks,
-        shared: &Mat<f64>,
+        shared: Option<&Mat<f64>>,
         decision: Decision,
     ) -> Self {
+        let has_shared = shared.is_some();
+        let shared = shared.map_or_else(|| Mat::zeros(dictionary.nrows(), 0), Mat::clone);
         let with_shared =
             |own: MatRef<'_, f64>| LassoCoder::penalized(concat_columns(&[own.to_owned(), shared.clone()]).as_ref());
         let atoms = concat_columns(&[dictionary.clone(), shared.clone()]);
@@ -74,6 +77,7 @@ impl ClassDictionary {
             local: blocks.ranges().map(|range| with_shared(dictionary.subcols(range.start, range.len()))).collect(),
             atoms,
             blocks,
+            has_shared,
             decision,
         }
     }
@@ -162,7 +166,7 @@ impl Classifier for ClassDictionary {
     fn store(&self, parts: &mut Parts) {
         parts.put("dictionary", self.class_atoms());
         parts.put_blocks("atom_counts", &self.blocks);
-        if self.shared_atoms().ncols() > 0 {
+        if self.has_shared {
             parts.put("shared", self.shared_atoms());
         }
     }
@@ -215,7 +219,11 @@ mod tests {
         let decision = Decision { rules: ALL_RULES, rule: Rule::Local, gamma };
         let blocks = Blocks::from_sizes([4, 4, 4]);
         let dictionary = train.x().to_owned();
-        (ClassDictionary::new(train.classes().to_vec(), &dictionary, blocks, &shared, decision), dictionary, shared)
+        (
+            ClassDictionary::new(train.classes().to_vec(), &dictionary, blocks, Some(&shared), decision),
+            dictionary,
+            shared,
+        )
     }
 
     #[test]

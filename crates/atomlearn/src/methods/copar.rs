@@ -40,8 +40,8 @@ params! {
         eta: f64 = 0.01, Domain::NonNegative, grid [1e-3, 1e-2, 0.1];
         /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Atoms that all classes share.
-        shared_atoms: usize = 5, Domain::AtLeast(0);
+        /// Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
+        shared_atoms: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0));
         /// Decide by one code over all atoms, or by one code per class with its attained minimum or with DICTOL's cost.
         rule: Rule = Rule::Global, Domain::OneOf(ALL_RULES);
         /// Weight of the sum of magnitudes of a new sample's code.
@@ -105,7 +105,7 @@ impl Fit for Copar {
     const PAPER: &'static str = "Kong, Wang: A dictionary learning approach for classification: separating the particularity and the commonality. ECCV 2012";
     const PRESETS: &'static [Preset] = presets![Self:
         "dictol", "The DICTOL toolbox on Extended Yale B: code per class and its cost" => {
-            lambda: 0.001, eta: 0.01, atoms_per_class: Some(8), shared_atoms: 5, gamma: 0.001, rule: Rule::LocalDictol,
+            lambda: 0.001, eta: 0.01, atoms_per_class: Some(8), shared_atoms: Some(5), gamma: 0.001, rule: Rule::LocalDictol,
             max_iter: 10, tol: 0.0
         };
     ];
@@ -123,10 +123,7 @@ impl Fit for Copar {
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
         let dictionary = parts.take("dictionary")?;
         let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
-        let shared = match self.shared_atoms {
-            0 => Mat::zeros(dictionary.nrows(), 0),
-            _ => parts.take_shaped("shared", dictionary.nrows(), None)?,
-        };
+        let shared = parts.take_shaped("shared", dictionary.nrows(), None)?;
         Ok(self.model(&parts.classes, &dictionary, blocks, &shared))
     }
 }
@@ -134,12 +131,12 @@ impl Fit for Copar {
 impl Copar {
     fn model(&self, classes: &[String], dictionary: &Mat<f64>, blocks: Blocks, shared: &Mat<f64>) -> ClassDictionary {
         let decision = Decision { rules: ALL_RULES, rule: self.rule, gamma: self.gamma };
-        ClassDictionary::new(classes.to_vec(), dictionary, blocks, shared, decision)
+        ClassDictionary::new(classes.to_vec(), dictionary, blocks, Some(shared), decision)
     }
 
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
         let (d, classes) = class_start(train, self.atoms_per_class, watch)?;
-        let shared = shared_start(train, self.shared_atoms, watch)?;
+        let shared = shared_start(train, self.shared_atoms, &classes, watch)?;
         let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
         Ok(Iterate { atoms, unsettled: 0 })
     }

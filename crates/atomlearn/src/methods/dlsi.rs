@@ -97,7 +97,7 @@ impl Fit for Dlsi {
 impl Dlsi {
     fn model(&self, classes: &[String], dictionary: &Mat<f64>, blocks: Blocks) -> ClassDictionary {
         let decision = Decision { rules: GLOBAL_LOCAL, rule: self.rule, gamma: self.gamma };
-        ClassDictionary::new(classes.to_vec(), dictionary, blocks, &Mat::zeros(dictionary.nrows(), 0), decision)
+        ClassDictionary::new(classes.to_vec(), dictionary, blocks, None, decision)
     }
 
     /// Trains from the beginning or from a state.

@@ -26,7 +26,7 @@ mod model;
 
 use super::class_dictionary::{GLOBAL_LOCAL, Rule};
 use super::fddl::Constraint;
-use super::fddl::atoms::{AtomStep, SWEEPS, remove};
+use super::fddl::atoms::{AtomStep, remove};
 use super::fddl::codes::{CodeStep, class_means, double_own_blocks};
 use crate::init::{class_start, shared_start};
 use crate::linalg::{concat_columns, mul, mul_add, outer_gram, relative_change};
@@ -52,8 +52,8 @@ params! {
         lambda3: f64 = 0.02, Domain::NonNegative, grid [0.02, 0.2];
         /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Atoms that all classes share.
-        shared_atoms: usize = 5, Domain::AtLeast(0);
+        /// Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
+        shared_atoms: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0));
         /// Class atoms of norm one, one sweep per iteration, or at most one, swept until settled; shared ones are at most one.
         constraint: Constraint = Constraint::Ball, Domain::OneOf(&["sphere", "ball"]);
         /// Decide by one code over all atoms, or by one code per class.
@@ -136,7 +136,7 @@ impl Fit for Lrsdl {
         "Vu, Monga: Fast low-rank shared dictionary learning for image classification. IEEE TIP 2017";
     const PRESETS: &'static [Preset] = presets![Self:
         "dictol", "The DICTOL toolbox on Extended Yale B" => {
-            lambda1: 0.001, lambda2: 0.01, lambda3: 0.02, atoms_per_class: Some(8), shared_atoms: 5,
+            lambda1: 0.001, lambda2: 0.01, lambda3: 0.02, atoms_per_class: Some(8), shared_atoms: Some(5),
             constraint: Constraint::Ball, rule: Rule::Global, gamma: 0.001, gamma0: 0.01, w: 1.0, max_iter: 100, tol: 0.0
         };
     ];
@@ -173,7 +173,7 @@ impl Fit for Lrsdl {
 impl Lrsdl {
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
         let (d, atoms) = class_start(train, self.atoms_per_class, watch)?;
-        let d0 = shared_start(train, self.shared_atoms, watch)?;
+        let d0 = shared_start(train, self.shared_atoms, &atoms, watch)?;
         let z = Mat::zeros(d.ncols() + d0.ncols(), train.n_samples());
         Ok(Iterate { d, d0, atoms, z, unsettled: 0 })
     }
@@ -217,7 +217,7 @@ impl Lrsdl {
             self.shared_atom_step(data, &mut held)?;
             codes = self.code_step(data, &held);
             let mut terms = codes.terms(held.z.as_ref());
-            if self.shared_atoms > 0 {
+            if self.shared_atoms != Some(0) {
                 terms.push(("nuclear norm", self.lambda3 * nuclear_norm(&held.d0)?));
             }
             let change = relative_change(held.all_atoms(), &before);

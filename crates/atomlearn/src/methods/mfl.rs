@@ -77,7 +77,7 @@ impl Mfl {
     fn model(&self, classes: &[String], dictionary: &Mat<f64>, blocks: Blocks) -> ClassDictionary {
         // Against half the squared residual.
         let decision = Decision { rules: GLOBAL_LOCAL, rule: self.rule, gamma: 0.5 * self.gamma };
-        ClassDictionary::new(classes.to_vec(), dictionary, blocks, &Mat::zeros(dictionary.nrows(), 0), decision)
+        ClassDictionary::new(classes.to_vec(), dictionary, blocks, None, decision)
     }
 
     /// Trains from the beginning or from a state.

@@ -112,7 +112,7 @@ fn both_steps_lower_the_objective() {
 #[test]
 fn one_class_without_shared_atoms_is_dictionary_learning_with_doubled_fit() {
     let all = synth::blobs(1, 12, 6, 2);
-    let params = Copar { lambda: 0.04, eta: 0.5, shared_atoms: 0, ..Copar::default() };
+    let params = Copar { lambda: 0.04, eta: 0.5, shared_atoms: Some(0), ..Copar::default() };
     let (start, classes) = class_start(&all, Some(4), &mut ()).unwrap();
     let mut atoms = Atoms { d: start.clone(), classes, shared: 0 };
     let mut d = start;
@@ -128,7 +128,7 @@ fn one_class_without_shared_atoms_is_dictionary_learning_with_doubled_fit() {
 #[test]
 fn learns_and_comes_back_with_equal_bits() {
     let train = synth::blobs(4, 12, 20, 3);
-    for shared_atoms in [0, 3] {
+    for shared_atoms in [Some(0), Some(3), None] {
         let params = Copar { shared_atoms, atoms_per_class: Some(4), ..Copar::default() };
         let mut trace = Trace::default();
         let model = params.fit(&train, &mut trace).unwrap();
@@ -146,7 +146,7 @@ fn learns_and_comes_back_with_equal_bits() {
 fn more_features_than_samples_changes_nothing() {
     let train = synth::blobs(3, 6, 12, 5);
     let wide = train.with_features(Mat::from_fn(40, 18, |i, j| if i < 12 { train.x()[(i, j)] } else { 0.0 })).unwrap();
-    let params = Copar { atoms_per_class: Some(3), shared_atoms: 2, max_iter: 4, ..Copar::default() };
+    let params = Copar { atoms_per_class: Some(3), shared_atoms: Some(2), max_iter: 4, ..Copar::default() };
     let scores = params.fit(&train, &mut ()).unwrap().scores(train.x()).unwrap();
     let reduced = params.fit(&wide, &mut ()).unwrap().scores(wide.x()).unwrap();
     assert!((scores - reduced).norm_max() < 1e-5);

@@ -43,7 +43,7 @@ impl LrsdlModel {
         (0..shared.ncols()).for_each(|k| stacked[(m + k, n_atoms + k)] = params.gamma0.sqrt());
         let decision = Decision { rules: GLOBAL_LOCAL, rule: params.rule, gamma: params.gamma };
         LrsdlModel {
-            atoms: ClassDictionary::new(classes, dictionary, blocks.clone(), shared, decision),
+            atoms: ClassDictionary::new(classes, dictionary, blocks.clone(), Some(shared), decision),
             coder: LassoCoder::penalized(stacked.as_ref()),
             residuals: ClassResiduals::new(dictionary, blocks),
             stacked,

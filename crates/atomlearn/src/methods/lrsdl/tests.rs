@@ -1,6 +1,6 @@
 use super::*;
 use crate::linalg::{column_norms, normalize_columns, rank_above, select_columns, svd};
-use crate::methods::fddl::{self, Fddl, Scaling};
+use crate::methods::fddl::{Fddl, Scaling};
 use crate::observe::Trace;
 use crate::{Classifier, synth};
 
@@ -121,14 +121,12 @@ fn every_step_lowers_the_objective_of_the_definition() {
 #[test]
 fn without_shared_atoms_it_is_fddl_to_the_bit() {
     for train in [synth::blobs(4, 12, 20, 3), synth::blobs(3, 6, 40, 5)] {
-        for (constraint, ball) in
-            [(Constraint::Sphere, fddl::Constraint::Sphere), (Constraint::Ball, fddl::Constraint::Ball)]
-        {
+        for constraint in [Constraint::Sphere, Constraint::Ball] {
             let params =
-                Lrsdl { shared_atoms: 0, constraint, atoms_per_class: Some(4), max_iter: 5, ..Lrsdl::default() };
+                Lrsdl { shared_atoms: Some(0), constraint, atoms_per_class: Some(4), max_iter: 5, ..Lrsdl::default() };
             let same = Fddl {
                 scaling: Scaling::Dictol,
-                constraint: ball,
+                constraint,
                 lambda1: params.lambda1,
                 lambda2: params.lambda2,
                 gamma: params.gamma,
@@ -159,7 +157,8 @@ fn without_shared_atoms_it_is_fddl_to_the_bit() {
 fn rank_of_shared_atoms_falls_with_lambda3_and_unused_ones_leave() {
     let train = synth::blobs(4, 12, 20, 3);
     let ranks = [0.0, 0.1, 1.0, 1e3].map(|lambda3| {
-        let params = Lrsdl { lambda3, shared_atoms: 4, atoms_per_class: Some(3), max_iter: 10, ..Lrsdl::default() };
+        let params =
+            Lrsdl { lambda3, shared_atoms: Some(4), atoms_per_class: Some(3), max_iter: 10, ..Lrsdl::default() };
         let parts = params.fit(&train, &mut ()).unwrap().parts();
         let shared = parts.get("shared").unwrap();
         if shared.ncols() == 0 { 0 } else { rank_above(&svd(shared, "t").unwrap().1, 1e-9) }
@@ -178,6 +177,7 @@ fn rank_of_shared_atoms_falls_with_lambda3_and_unused_ones_leave() {
 fn learns_descends_and_comes_back_with_equal_bits() {
     let train = synth::blobs(4, 12, 20, 3);
     for (constraint, shared_atoms) in [(Constraint::Ball, 3), (Constraint::Sphere, 2), (Constraint::Ball, 0)] {
+        let shared_atoms = Some(shared_atoms);
         let params = Lrsdl { constraint, shared_atoms, atoms_per_class: Some(4), code_tol: 1e-6, ..Lrsdl::default() };
         let mut trace = Trace::default();
         let model = params.fit(&train, &mut trace).unwrap();
@@ -195,7 +195,8 @@ fn learns_descends_and_comes_back_with_equal_bits() {
 #[test]
 fn codes_of_new_samples_are_optimal() {
     let train = synth::blobs(3, 10, 8, 4);
-    let params = Lrsdl { gamma: 0.02, gamma0: 0.3, shared_atoms: 2, atoms_per_class: Some(3), ..Lrsdl::default() };
+    let params =
+        Lrsdl { gamma: 0.02, gamma0: 0.3, shared_atoms: Some(2), atoms_per_class: Some(3), ..Lrsdl::default() };
     let model = params.fit(&train, &mut ()).unwrap();
     let parts = model.parts();
     let all = concat_columns(&[parts.get("dictionary").unwrap().to_owned(), parts.get("shared").unwrap().to_owned()]);
