@@ -112,8 +112,8 @@ class Browser:
 
 def auto(browser: Browser, run, folder: Path, out: Path) -> None:
     """The page of `auto` on the wines of the first tutorial."""
-    subprocess.run([sys.executable, ROOT / "examples/data/wine.py", folder], check=True)
-    run("auto", "wine.csv", "-o", "wine.model", "--report", "wine.html")
+    subprocess.run([sys.executable, ROOT / "examples/data/wine.py", folder, "--spreadsheet"], check=True)
+    run("auto", "wine.csv", "--id", "sample", "--drop", "remark", "--impute", "median", "--report", "wine.html")
     browser.open((folder / "wine.html").as_uri(), 900, 800)
     browser.picture(out / "auto.png", 900, 800)
 

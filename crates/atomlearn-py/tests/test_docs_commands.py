@@ -73,7 +73,7 @@ def material(tmp_path_factory, command_line):
     X, y = load_digits(return_X_y=True)
     few = np.concatenate([np.flatnonzero(y == c)[:24] for c in range(6)])
     later = np.concatenate([np.flatnonzero(y == c)[24:32] for c in range(6)])
-    np.savez(folder / "digits.npz", X=X[:900], y=y[:900])
+    np.savez(folder / "digits.npz", X=X[:650], y=y[:650])
     np.save(folder / "new.npy", X[later][:5])
     for name, which in (("faces", few), ("test", later)):
         savemat(folder / f"{name}.mat", {"X": X[which].T, "y": y[which] + 1})
