@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::linalg::column_norms;
     use crate::observe::Trace;
-    use crate::synth;
+    use crate::{Classifier, synth};
 
     #[test]
     fn objectives_fall_and_atoms_have_norm_one() {

@@ -1,9 +1,9 @@
 use super::*;
 use crate::linalg::{column_norms, normalize_columns, select_columns};
 use crate::observe::Trace;
-use crate::synth;
 use crate::update::block_descent::descend;
 use crate::update::lasso_dictionary::codes as lasso_codes;
+use crate::{Classifier, synth};
 
 /// Unequal classes and sub-dictionaries, some atoms shared.
 fn problem(shared: usize) -> (Dataset, Atoms, Mat<f64>) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::linalg::{column_norms, select_columns};
 use crate::observe::Trace;
-use crate::synth;
+use crate::{Classifier, synth};
 
 fn close(a: &Mat<f64>, b: &Mat<f64>, tolerance: f64) -> bool {
     (a - b).norm_max() < tolerance
