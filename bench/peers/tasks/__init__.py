@@ -17,6 +17,7 @@ ROWS = {
     "dksvd": ("ksvd", "dksvd_rows"),
     "lcksvd": ("ksvd", "lcksvd_rows"),
     "fddl": ("fddl", "rows"),
+    "shared": ("shared", "rows"),
     "dpl": ("dpl", "rows"),
     "svm": ("svm", "rows"),
     "pca": ("pca", "rows"),

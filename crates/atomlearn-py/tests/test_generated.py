@@ -31,7 +31,7 @@ def test_every_method_has_a_class_with_its_parameters_and_defaults():
 
 
 def test_the_names_that_users_rely_on_exist():
-    names = "LCDLSV SVGDL SRC CRC KSVD DKSVD LCKSVD FDDL CADL SADL DPL DADL OneHotRidge LinearSVM"
+    names = "LCDLSV SVGDL SRC CRC KSVD DKSVD LCKSVD FDDL DLSI COPAR LRSDL MFL CADL SADL DPL DADL OneHotRidge LinearSVM"
     for name in names.split():
         cls = getattr(atomlearn, f"{name}Classifier")
         for method in ("fit", "predict", "decision_function", "score", "explain", "save"):

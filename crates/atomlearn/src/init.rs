@@ -2,7 +2,7 @@
 
 use crate::linalg::{concat_columns, dot, normalize_columns};
 use crate::pca::pca;
-use crate::{Blocks, Dataset, Observer, Result};
+use crate::{Blocks, Dataset, Error, Observer, Result};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,6 +10,10 @@ use rayon::prelude::*;
 
 /// A residual below this fraction of the sample means that the sample is already spanned.
 const SPANNED: f64 = 1e-10;
+/// Atoms per class where nothing is said, if the classes are large enough.
+const AUTO_ATOMS: usize = 10;
+/// Atoms that classes share where nothing is said.
+const AUTO_SHARED: usize = 5;
 
 /// Class-wise PCA + mean: for each class `K_c - 1` principal directions of its centred samples, then its unit mean.
 ///
@@ -17,6 +21,44 @@ const SPANNED: f64 = 1e-10;
 /// cannot fill its share gets fewer atoms, and the observer is told.
 pub fn class_pca_mean(train: &Dataset, atoms_per_class: usize, watch: &mut dyn Observer) -> Result<(Mat<f64>, Blocks)> {
     class_pca_mean_of(train, &vec![atoms_per_class; train.n_classes()], watch)
+}
+
+/// [`class_pca_mean`] with a number of atoms for each class, or as many as suit it.
+pub fn class_start(
+    train: &Dataset,
+    atoms_per_class: Option<usize>,
+    watch: &mut dyn Observer,
+) -> Result<(Mat<f64>, Blocks)> {
+    let (d, atoms) = match atoms_per_class {
+        Some(count) => class_pca_mean(train, count, watch)?,
+        // Atoms of one class that span all features rebuild every sample, and residuals say nothing.
+        None => class_pca_mean(train, AUTO_ATOMS.min(train.n_features() - 1).max(1), &mut ())?,
+    };
+    if d.ncols() == 0 {
+        return Err(Error::Data("all training samples are zero".into()));
+    }
+    Ok((d, atoms))
+}
+
+/// Atoms for all classes together, beside `atoms` of each: principal directions of all samples, then their unit mean; as many as
+/// are wanted, or five.
+pub fn shared_start(
+    train: &Dataset,
+    wanted: Option<usize>,
+    atoms: &Blocks,
+    watch: &mut dyn Observer,
+) -> Result<Mat<f64>> {
+    // Shared atoms that span all features together with those of a class rebuild every sample, and residuals say nothing.
+    let most = train.n_features().saturating_sub(1 + atoms.sizes().max().unwrap_or(0));
+    let count = wanted.unwrap_or(AUTO_SHARED.min(most));
+    if count == 0 {
+        return Ok(Mat::zeros(train.n_features(), 0));
+    }
+    let shared = class_atoms(train.x(), count)?;
+    if shared.ncols() < count {
+        watch.warn(&format!("{} shared atoms instead of {count}, the samples span no more", shared.ncols()));
+    }
+    Ok(shared)
 }
 
 /// [`class_pca_mean`] with a number of atoms for each class.

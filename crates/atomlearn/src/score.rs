@@ -4,7 +4,7 @@ use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
 use crate::linalg::{View, column, column_energies, column_major, dot, gram, mul, mul_into, wide};
 use crate::{Blocks, Result};
-use faer::{Mat, MatMut, MatRef, Scale};
+use faer::{ColRef, Mat, MatMut, MatRef, Scale};
 use rayon::prelude::*;
 
 /// Samples whose codes are in the cache together.
@@ -242,6 +242,21 @@ impl Residuals {
                 f64::INFINITY
             }
         })
+    }
+}
+
+/// A zero code leaves all residuals alike; then minus that after the best single atom of unit length is the score of a
+/// class, for sample `i` with energy `|x|^2` and correlations `D^T x`.
+pub(crate) fn score_by_best_atom(
+    scores: &mut Mat<f64>,
+    i: usize,
+    blocks: &Blocks,
+    energy: f64,
+    correlations: ColRef<'_, f64>,
+) {
+    for (c, range) in blocks.ranges().enumerate().filter(|(_, range)| !range.is_empty()) {
+        let best = range.map(|k| correlations[k].abs()).fold(0.0, f64::max);
+        scores[(c, i)] = best * best - energy;
     }
 }
 

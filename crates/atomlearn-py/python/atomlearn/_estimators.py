@@ -26,6 +26,10 @@ __all__ = [
     "DKSVDClassifier",
     "LCKSVDClassifier",
     "FDDLClassifier",
+    "DLSIClassifier",
+    "COPARClassifier",
+    "LRSDLClassifier",
+    "MFLClassifier",
     "CADLClassifier",
     "SADLClassifier",
     "DPLClassifier",
@@ -1472,6 +1476,462 @@ class FDDLClassifier(CodingClassifier):
         self.callback = callback
 
 
+class DLSIClassifier(CodingClassifier):
+    """Dictionary learning with structured incoherence (DLSI).
+
+    Method `dlsi` of the registry. Ramirez, Sprechmann, Sapiro: Classification and clustering via dictionary learning
+    with structured incoherence and shared features. CVPR 2010.
+
+    Parameters
+    ----------
+    lam : float, default=0.001
+        Weight of the sum of magnitudes of the codes, against half the squared residual. Called `lambda` in the paper
+        and on the command line. A number > 0.
+    eta : float, default=0.01
+        Weight of the overlap between atoms of different classes. A number >= 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
+        or a whole number >= 1.
+    rule : {"global", "local"}, default="global"
+        Decide by one code over all atoms, or by one code per class.
+    gamma : float, default=0.001
+        Weight of the sum of magnitudes of a new sample's code. A number > 0.
+    max_iter : int, default=20
+        Most iterations of code step and dictionary step. A whole number >= 1.
+    tol : float, default=0.001
+        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `dictol`: The DICTOL toolbox on Extended Yale B: code per class, 100 iterations
+    """
+
+    _methods = {
+        "dlsi": ("lambda", "eta", "atoms_per_class", "rule", "gamma", "max_iter", "tol"),
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.001,
+        eta: float = 0.01,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        rule: Literal["global", "local"] = "global",
+        gamma: float = 0.001,
+        max_iter: int = 20,
+        tol: float = 0.001,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.eta = eta
+        self.atoms_per_class = atoms_per_class
+        self.rule = rule
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class COPARClassifier(CodingClassifier):
+    """Particularity and commonality dictionaries (COPAR).
+
+    Method `copar` of the registry. Kong, Wang: A dictionary learning approach for classification: separating the
+    particularity and the commonality. ECCV 2012.
+
+    Parameters
+    ----------
+    lam : float, default=0.001
+        Weight of the sum of magnitudes of the codes; half of it stands against halves of squares. Called `lambda` in
+        the paper and on the command line. A number > 0.
+    eta : float, default=0.01
+        Weight of the overlap between atoms of different classes, and with the shared ones. A number >= 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
+        or a whole number >= 1.
+    shared_atoms : int or {"auto"} or None, default="auto"
+        Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
+        Auto or a whole number >= 0.
+    rule : {"global", "local", "local-dictol"}, default="global"
+        Decide by one code over all atoms, or by one code per class with its attained minimum or with DICTOL's cost.
+    gamma : float, default=0.001
+        Weight of the sum of magnitudes of a new sample's code. A number > 0.
+    max_iter : int, default=10
+        Most iterations of code step and dictionary step. A whole number >= 1.
+    tol : float, default=0.001
+        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `dictol`: The DICTOL toolbox on Extended Yale B: code per class and its cost
+    """
+
+    _methods = {
+        "copar": ("lambda", "eta", "atoms_per_class", "shared_atoms", "rule", "gamma", "max_iter", "tol"),
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.001,
+        eta: float = 0.01,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        shared_atoms: int | Literal["auto"] | None = "auto",
+        rule: Literal["global", "local", "local-dictol"] = "global",
+        gamma: float = 0.001,
+        max_iter: int = 10,
+        tol: float = 0.001,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.eta = eta
+        self.atoms_per_class = atoms_per_class
+        self.shared_atoms = shared_atoms
+        self.rule = rule
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class LRSDLClassifier(CodingClassifier):
+    """Low-rank shared dictionary learning (LRSDL).
+
+    Method `lrsdl` of the registry. Vu, Monga: Fast low-rank shared dictionary learning for image classification. IEEE
+    TIP 2017.
+
+    Parameters
+    ----------
+    lambda1 : float, default=0.001
+        Weight of the sum of magnitudes of the codes, against half the squared residual. A number > 0.
+    lambda2 : float, default=0.01
+        Weight of the Fisher criterion and of the spread of shared codes. A number >= 0.
+    lambda3 : float, default=0.02
+        Weight of the nuclear norm of the shared atoms. A number >= 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
+        or a whole number >= 1.
+    shared_atoms : int or {"auto"} or None, default="auto"
+        Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
+        Auto or a whole number >= 0.
+    constraint : {"sphere", "ball"}, default="ball"
+        Class atoms of norm one, one sweep per iteration, or at most one, swept until settled; shared ones are at most
+        one.
+    rule : {"global", "local"}, default="global"
+        Decide by one code over all atoms, or by one code per class.
+    gamma : float, default=0.001
+        Weight of the sum of magnitudes of a new sample's code. A number > 0.
+    gamma0 : float, default=0.01
+        Global rule: weight of the distance between a sample's shared code and the mean of shared codes. A number >= 0.
+    w : float, default=1.0
+        Global rule: weight of the distance between a sample's code and the class mean. A number >= 0.
+    max_iter : int, default=15
+        Most iterations of code step and dictionary steps. A whole number >= 1.
+    tol : float, default=0.001
+        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+    code_iter : int, default=300
+        Most accelerated gradient steps of a code step. A whole number >= 1.
+    code_tol : float, default=0.001
+        End a code step when the codes move by less than this fraction of their norm. A number >= 0.
+    refit : bool, default=True
+        Solve the codes again after the last dictionary step, so that class means fit the final atoms. True or False.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `dictol`: The DICTOL toolbox on Extended Yale B
+    """
+
+    _methods = {
+        "lrsdl": (
+            "lambda1",
+            "lambda2",
+            "lambda3",
+            "atoms_per_class",
+            "shared_atoms",
+            "constraint",
+            "rule",
+            "gamma",
+            "gamma0",
+            "w",
+            "max_iter",
+            "tol",
+            "code_iter",
+            "code_tol",
+            "refit",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lambda1: float = 0.001,
+        lambda2: float = 0.01,
+        lambda3: float = 0.02,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        shared_atoms: int | Literal["auto"] | None = "auto",
+        constraint: Literal["sphere", "ball"] = "ball",
+        rule: Literal["global", "local"] = "global",
+        gamma: float = 0.001,
+        gamma0: float = 0.01,
+        w: float = 1.0,
+        max_iter: int = 15,
+        tol: float = 0.001,
+        code_iter: int = 300,
+        code_tol: float = 0.001,
+        refit: bool = True,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.lambda3 = lambda3
+        self.atoms_per_class = atoms_per_class
+        self.shared_atoms = shared_atoms
+        self.constraint = constraint
+        self.rule = rule
+        self.gamma = gamma
+        self.gamma0 = gamma0
+        self.w = w
+        self.max_iter = max_iter
+        self.tol = tol
+        self.code_iter = code_iter
+        self.code_tol = code_tol
+        self.refit = refit
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class MFLClassifier(CodingClassifier):
+    """Metaface learning (MFL).
+
+    Method `mfl` of the registry. Yang, Zhang, Yang, Zhang: Metaface learning for sparse representation based face
+    recognition. ICIP 2010.
+
+    Parameters
+    ----------
+    lam : float, default=0.002
+        Weight of the sum of magnitudes of the codes, against the squared residual. Called `lambda` in the paper and on
+        the command line. A number > 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
+        or a whole number >= 1.
+    rule : {"global", "local"}, default="global"
+        Decide by one code over all atoms, or by one code per class.
+    gamma : float, default=0.002
+        Weight of the sum of magnitudes of a new sample's code. A number > 0.
+    max_iter : int, default=20
+        Most iterations of code step and dictionary step. A whole number >= 1.
+    tol : float, default=0.001
+        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "mfl": ("lambda", "atoms_per_class", "rule", "gamma", "max_iter", "tol"),
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.002,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        rule: Literal["global", "local"] = "global",
+        gamma: float = 0.002,
+        max_iter: int = 20,
+        tol: float = 0.001,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.atoms_per_class = atoms_per_class
+        self.rule = rule
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
 class CADLClassifier(CodingClassifier):
     """Class-aware analysis dictionary learning (CADL).
 
@@ -2664,6 +3124,10 @@ ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "lcksvd1": LCKSVDClassifier,
     "lcksvd2": LCKSVDClassifier,
     "fddl": FDDLClassifier,
+    "dlsi": DLSIClassifier,
+    "copar": COPARClassifier,
+    "lrsdl": LRSDLClassifier,
+    "mfl": MFLClassifier,
     "cadl": CADLClassifier,
     "sadl": SADLClassifier,
     "dpl": DPLClassifier,

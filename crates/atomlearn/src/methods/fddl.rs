@@ -26,12 +26,12 @@
 //! two-step iteration class by class (same minimiser, the problem is convex); the codes are solved again after the last
 //! sweep (`refit`), where the original keeps those from before it.
 
-mod atoms;
-mod codes;
+pub(super) mod atoms;
+pub(super) mod codes;
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso};
-use crate::init::class_pca_mean;
+use crate::init::class_start;
 use crate::linalg::{column_energies, gram, mul, relative_change};
 use crate::params::{Domain, params};
 use crate::score::ClassResiduals;
@@ -43,9 +43,6 @@ use faer::{Mat, MatRef};
 
 /// Scores feel the codes themselves, not just their objective, so test codes are solved nearly exactly.
 const TEST_LIMITS: LassoLimits = LassoLimits { tolerance: 1e-10, max_steps: 2000 };
-
-/// Atoms per class where nothing is said, if the classes are large enough.
-const AUTO_ATOMS: usize = 10;
 
 /// What `lambda1`, `gamma` and `gamma1` weigh against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -157,14 +154,7 @@ impl Fddl {
     }
 
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
-        let (d, atoms) = match self.atoms_per_class {
-            Some(count) => class_pca_mean(train, count, watch)?,
-            // Atoms of one class that span all features rebuild every sample, and residuals say nothing.
-            None => class_pca_mean(train, AUTO_ATOMS.min(train.n_features() - 1).max(1), &mut ())?,
-        };
-        if d.ncols() == 0 {
-            return Err(Error::Data("all training samples are zero".into()));
-        }
+        let (d, atoms) = class_start(train, self.atoms_per_class, watch)?;
         let z = Mat::zeros(d.ncols(), train.n_samples());
         Ok(Iterate { d, atoms, z, unsettled: 0 })
     }
@@ -310,17 +300,13 @@ impl FddlModel {
         (codes.to_dense(), correlations)
     }
 
-    /// Class residuals and `|z - m_c|^2 = |z|^2 - 2 m_c^T z + |m_c|^2`; a class without atoms is infinitely far.
+    /// Class residuals and `|z - m_c|^2`; a class without atoms is infinitely far.
     fn global_terms(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let (z, correlations) = self.code(x);
         let squared = self.residuals.of(x, z.as_ref(), correlations.as_ref()).squared;
-        let along = mul(self.means.transpose(), &z);
-        let mean_energies = energies(self.means.as_ref());
-        let code_energies = energies(z.as_ref());
         let (n_classes, n) = squared.shape();
-        let apart = |c, i| (code_energies[i] - 2.0 * along[(c, i)] + mean_energies[c]).max(0.0);
         let fit = |c, i| if self.blocks.size(c) == 0 { f64::INFINITY } else { squared[(c, i)] };
-        vec![Mat::from_fn(n_classes, n, fit), Mat::from_fn(n_classes, n, apart)]
+        vec![Mat::from_fn(n_classes, n, fit), codes::distances_from(&self.means, z.as_ref())]
     }
 
     fn global_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {

@@ -18,7 +18,7 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso_with_identity};
 use crate::linalg::{column_energies, mul};
 use crate::params::{Domain, params};
-use crate::score::ClassResiduals;
+use crate::score::{ClassResiduals, score_by_best_atom};
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
@@ -113,20 +113,6 @@ impl SrcModel {
         let correlations = mul(d.transpose(), &clean);
         (codes.subrows(0, n_atoms).to_owned(), clean, correlations)
     }
-
-    /// A zero code leaves all residuals alike; then that after the best single atom of unit length decides.
-    fn best_atom_scores(
-        &self,
-        energy: f64,
-        correlations: MatRef<'_, f64>,
-        i: usize,
-        mut scores: impl FnMut(usize, f64),
-    ) {
-        for (c, range) in self.blocks.ranges().enumerate() {
-            let best = range.map(|k| correlations[(k, i)].abs()).fold(0.0, f64::max);
-            scores(c, best * best - energy);
-        }
-    }
 }
 
 impl Classifier for SrcModel {
@@ -155,8 +141,7 @@ impl Classifier for SrcModel {
         let (codes, clean, correlations) = self.code(x);
         let mut scores = -self.residuals.of(clean.as_ref(), codes.as_ref(), correlations.as_ref()).squared;
         for i in (0..x.ncols()).filter(|&i| codes.col(i).norm_max() == 0.0) {
-            let energy = clean.col(i).squared_norm_l2();
-            self.best_atom_scores(energy, correlations.as_ref(), i, |c, score| scores[(c, i)] = score);
+            score_by_best_atom(&mut scores, i, &self.blocks, clean.col(i).squared_norm_l2(), correlations.col(i));
         }
         vec![scores]
     }

@@ -1,68 +1,133 @@
-//! Dictionary under `|d_k| <= 1` by block coordinate descent, one atom at a time (the update of online dictionary
-//! learning; Mairal et al., JMLR 2010).
+//! A dictionary by block coordinate descent, one atom at a time: inside the ball `|d_k| <= 1` (the update of online
+//! dictionary learning; Mairal et al., JMLR 2010) or on the sphere `|d_k| = 1`.
 
-use crate::linalg::{dot, frobenius, mul};
+use crate::linalg::{dot, frobenius, mul_add};
 use faer::{Mat, MatRef};
+
+/// Atoms whose residual is formed by one product; changes within are followed up one by one.
+const TOGETHER: usize = 32;
+/// An atom whose best direction is shorter than this is dead.
+const DEAD: f64 = 1e-6;
 
 /// Sweeps over the atoms until a sweep moves the dictionary by less than `tol` of its size; returns the sweeps done.
 ///
 /// `a = (E_k - D F_k) / F_kk + d_k`, `d_k <- a / max(1, |a|)` is the exact minimiser over atom `k`, so `f` never rises
 /// (for a start inside the constraints). Atoms that no code uses (`F_kk = 0`) stay.
 pub fn descend(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, max_sweeps: usize, tol: f64) -> usize {
-    for sweep in 1..=max_sweeps {
-        let mut moved = 0.0;
-        for k in 0..d.ncols() {
-            moved += update_atom(e, f, d, k);
-        }
+    for done in 1..=max_sweeps {
+        let moved = sweep(e, f, d, |k, a, old| {
+            let weight = f[(k, k)];
+            let scale = weight.max(dot(a, a).sqrt());
+            if weight > 0.0 && scale.is_finite() {
+                a.iter_mut().for_each(|v| *v /= scale);
+            } else {
+                a.copy_from_slice(old);
+            }
+        });
         if moved.sqrt() <= tol * frobenius(&d) {
-            return sweep;
+            return done;
         }
     }
     max_sweeps
 }
 
-/// The exact minimiser over atom `k`; returns the squared distance it moved.
-fn update_atom(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, k: usize) -> f64 {
-    let weight = f[(k, k)];
-    if weight <= 0.0 {
-        return 0.0;
-    }
-    let df = mul(&d, f.subcols(k, 1));
-    let mut atom: Vec<f64> = (0..d.nrows()).map(|i| (e[(i, k)] - df[(i, 0)]) / weight + d[(i, k)]).collect();
-    let norm = dot(&atom, &atom).sqrt();
-    if !norm.is_finite() {
-        return 0.0;
-    }
-    if norm > 1.0 {
-        atom.iter_mut().for_each(|v| *v /= norm);
-    }
+/// One sweep on the sphere, `d_k = a / |a|` with `a = E_k - D F_k + F_kk d_k`, the exact minimiser over atom `k`; returns
+/// the dead atoms, which no code uses, left as they are.
+pub fn sphere_sweep(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>) -> Vec<usize> {
+    let mut dead = Vec::new();
+    sweep(e, f, d, |k, a, old| {
+        let norm = dot(a, a).sqrt();
+        if norm < DEAD || !norm.is_finite() {
+            dead.push(k);
+            a.copy_from_slice(old);
+        } else {
+            a.iter_mut().for_each(|v| *v /= norm);
+        }
+    });
+    dead
+}
+
+/// Passes `a = E_k - D F_k + F_kk d_k` and `d_k` to `update` for every atom in order; `a` becomes the new atom. Returns the
+/// squared distance that all atoms moved.
+fn sweep(
+    e: MatRef<'_, f64>,
+    f: MatRef<'_, f64>,
+    d: &mut Mat<f64>,
+    mut update: impl FnMut(usize, &mut [f64], &[f64]),
+) -> f64 {
+    let (m, n_atoms) = d.shape();
+    let mut changes = Mat::zeros(m, TOGETHER.min(n_atoms));
     let mut moved = 0.0;
-    for (old, new) in d.col_mut(k).iter_mut().zip(atom) {
-        moved += (new - *old).powi(2);
-        *old = new;
+    for start in (0..n_atoms).step_by(TOGETHER) {
+        let width = TOGETHER.min(n_atoms - start);
+        let mut residual = e.subcols(start, width).to_owned();
+        mul_add(residual.as_mut(), -1.0, &d, f.subcols(start, width));
+        for p in 0..width {
+            let k = start + p;
+            let a = residual.col_as_slice_mut(p);
+            let old = d.col_as_slice(k).to_vec();
+            a.iter_mut().zip(&old).for_each(|(a, d)| *a += f[(k, k)] * d);
+            for q in 0..p {
+                let weight = f[(start + q, k)];
+                a.iter_mut().zip(changes.col_as_slice(q)).for_each(|(a, c)| *a -= weight * c);
+            }
+            update(k, a, &old);
+            let change = changes.col_as_slice_mut(p);
+            (0..m).for_each(|i| change[i] = a[i] - old[i]);
+            moved += dot(change, change);
+            d.col_as_slice_mut(k).copy_from_slice(a);
+        }
     }
     moved
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{tests::problem, value};
+    use super::super::{
+        tests::{noise, problem},
+        value,
+    };
     use super::*;
-    use crate::linalg::column_norms;
+    use crate::linalg::{column_norms, gram};
 
     #[test]
     fn every_atom_lowers_the_objective_and_stays_in_the_ball() {
         for (m, k, n) in [(6, 4, 20), (6, 9, 20), (5, 8, 4)] {
-            let (e, f, mut d) = problem(m, k, n, 0.7);
-            let mut before = value(e.as_ref(), f.as_ref(), d.as_ref());
-            for atom in 0..3 * k {
-                update_atom(e.as_ref(), f.as_ref(), &mut d, atom % k);
-                let after = value(e.as_ref(), f.as_ref(), d.as_ref());
-                assert!(after <= before + 1e-12, "{after} > {before}");
-                before = after;
+            let (e, f, start) = problem(m, k, n, 0.7);
+            let mut ball = start.clone();
+            descend(e.as_ref(), f.as_ref(), &mut ball, 1, 0.0);
+            let mut sphere = start.clone();
+            assert!(sphere_sweep(e.as_ref(), f.as_ref(), &mut sphere).is_empty());
+            for swept in [&ball, &sphere] {
+                let mut before = value(e.as_ref(), f.as_ref(), start.as_ref());
+                for atom in 0..k {
+                    // The first atoms new, the others old: what the sweep passes through.
+                    let mixed = Mat::from_fn(m, k, |i, j| if j <= atom { swept[(i, j)] } else { start[(i, j)] });
+                    let after = value(e.as_ref(), f.as_ref(), mixed.as_ref());
+                    assert!(after <= before + 1e-12, "{after} > {before}");
+                    before = after;
+                }
             }
-            assert!(column_norms(&d).iter().all(|&n| n <= 1.0 + 1e-12));
+            assert!(column_norms(&ball).iter().all(|&n| n <= 1.0 + 1e-12));
+            assert!(column_norms(&sphere).iter().all(|&n| (n - 1.0).abs() < 1e-12));
         }
+    }
+
+    #[test]
+    fn blocked_sweeps_equal_plain_ones() {
+        let n_atoms = 71;
+        let e = Mat::from_fn(6, n_atoms, noise);
+        let f = gram(Mat::from_fn(90, n_atoms, noise));
+        let mut plain = Mat::from_fn(6, n_atoms, |i, j| noise(j, i + 7));
+        let mut blocked = plain.clone();
+        sphere_sweep(e.as_ref(), f.as_ref(), &mut blocked);
+        for k in 0..n_atoms {
+            let old = plain.subcols(k, 1).to_owned();
+            let a = e.subcols(k, 1) - &plain * f.subcols(k, 1) + faer::Scale(f[(k, k)]) * old;
+            let norm = a.norm_l2();
+            (0..6).for_each(|i| plain[(i, k)] = a[(i, 0)] / norm);
+        }
+        assert!((plain - blocked).norm_max() < 1e-9);
     }
 
     #[test]
@@ -74,5 +139,19 @@ mod tests {
         let old = d.clone();
         descend(e.as_ref(), f.as_ref(), &mut d, 50, 1e-9);
         assert!(d.col(2) == old.col(2) && d.is_all_finite());
+        assert_eq!(sphere_sweep(e.as_ref(), f.as_ref(), &mut d), [2]);
+        assert!(d.col(2) == old.col(2));
+    }
+
+    #[test]
+    fn sweeps_end_when_they_settle() {
+        let wanted = faer::mat![[0.5, -0.5], [0.2, 0.1]];
+        let identity = Mat::<f64>::identity(2, 2);
+        let mut d = Mat::zeros(2, 2);
+        assert_eq!(descend(wanted.as_ref(), identity.as_ref(), &mut d, 100, 1e-8), 2);
+        assert!((&d - &wanted).norm_max() < 1e-8);
+        // Nearly equal codes: the way from one atom to the other is long and flat.
+        let f = faer::mat![[1.0, 0.9999], [0.9999, 1.0]];
+        assert_eq!(descend((&wanted * &f).as_ref(), f.as_ref(), &mut Mat::zeros(2, 2), 100, 1e-8), 100);
     }
 }

@@ -11,8 +11,11 @@
 pub mod block_descent;
 pub mod classwise_map;
 pub mod column_ball;
+pub mod incoherent;
 pub mod ksvd;
 pub mod lagrange_dual;
+pub mod lasso_dictionary;
+pub mod low_rank;
 pub mod unit_atoms;
 
 use crate::linalg::mul;

@@ -1,6 +1,6 @@
-//! The code step of FDDL: a convex problem in all codes at once.
+//! The code step of FDDL and LRSDL: a convex problem in all codes at once.
 
-use crate::linalg::{dot, gram, mul, mul_add, top_eigenvalue};
+use crate::linalg::{column_energies, concat_columns, dot, gram, inner, mul, mul_add, top_eigenvalue};
 use crate::{Blocks, Mat, MatRef};
 use faer::MatMut;
 use rayon::prelude::*;
@@ -17,13 +17,34 @@ const COLUMNS: usize = 32;
 ///
 /// `G` is `D^T D` and `B` is `D^T X`, both with the blocks of own class doubled; `P_c` averages within classes, `P` over
 /// all samples. `T` has the eigenvalues 0, 1 and 2, so `lambda_max(G) + 2 lambda2` is the Lipschitz constant.
-pub(super) struct CodeStep<'a> {
+///
+/// LRSDL adds codes `Z_0` over shared atoms `D_0`, which all three fits see: `X` becomes `X - D_0 Z_0`, and the code problem gains
+/// `lambda1 |Z_0|_1 + lambda2 / 2 |Z_0 - their mean|^2`. Their rows follow those of `Z`.
+pub(in crate::methods) struct CodeStep<'a> {
     samples: &'a Blocks,
     gram: Mat<f64>,
     correlations: Mat<f64>,
     energy: f64,
     lambda1: f64,
     lambda2: f64,
+    shared: Option<Shared>,
+}
+
+/// What shared atoms add, with `M(.)` doubling blocks of own class:
+///
+/// ```text
+/// grad_Z += M(D^T D_0 Z_0),      grad_Z0 = 2 D_0^T D_0 Z_0 - 2 D_0^T X + D_0^T D M(Z) + lambda2 (Z_0 - mean)
+/// ```
+struct Shared {
+    atoms: Blocks,
+    /// `D^T D_0`.
+    across: Mat<f64>,
+    /// `2 D_0^T D_0`.
+    gram: Mat<f64>,
+    /// `2 D_0^T X`.
+    correlations: Mat<f64>,
+    /// `2 lambda_max` of the Gram matrix of all atoms.
+    top: f64,
 }
 
 impl<'a> CodeStep<'a> {
@@ -37,12 +58,40 @@ impl<'a> CodeStep<'a> {
         double_own_blocks(gram.as_mut(), atoms, atoms);
         let mut correlations = mul(d.transpose(), x);
         double_own_blocks(correlations.as_mut(), atoms, samples);
-        CodeStep { samples, gram, correlations, energy: x.squared_norm_l2(), lambda1, lambda2 }
+        CodeStep { samples, gram, correlations, energy: x.squared_norm_l2(), lambda1, lambda2, shared: None }
+    }
+
+    /// The same with shared atoms.
+    pub fn with_shared(
+        x: MatRef<'_, f64>,
+        (d, d0): (&Mat<f64>, &Mat<f64>),
+        (atoms, samples): (&Blocks, &'a Blocks),
+        weights: (f64, f64),
+    ) -> Self {
+        let mut step = CodeStep::new(x, d.as_ref(), (atoms, samples), weights);
+        if d0.ncols() > 0 {
+            step.shared = Some(Shared {
+                atoms: atoms.clone(),
+                across: mul(d.transpose(), d0),
+                gram: faer::Scale(2.0) * gram(d0),
+                correlations: faer::Scale(2.0) * mul(d0.transpose(), x),
+                top: 2.0 * top_eigenvalue(gram(concat_columns(&[d.clone(), d0.clone()]))),
+            });
+        }
+        step
+    }
+
+    /// A positive semidefinite matrix of blocks has no eigenvalue above the sum of those of its diagonal blocks, and doubling all
+    /// blocks is no less than doubling some.
+    fn lipschitz(&self) -> f64 {
+        let own = top_eigenvalue(&self.gram);
+        let all = self.shared.as_ref().map_or(own, |shared| shared.top.min(own + top_eigenvalue(&shared.gram)));
+        all + 2.0 * self.lambda2
     }
 
     /// FISTA with adaptive restart from `z`, until the codes move by no more than `tol` of their norm.
     pub fn solve(&self, z: &mut Mat<f64>, max_iter: usize, tol: f64) {
-        let lipschitz = top_eigenvalue(&self.gram) + 2.0 * self.lambda2;
+        let lipschitz = self.lipschitz();
         if lipschitz <= 0.0 {
             return;
         }
@@ -101,19 +150,26 @@ impl<'a> CodeStep<'a> {
 
     /// `grad f(Z)`.
     pub fn gradient(&self, z: MatRef<'_, f64>, mut out: MatMut<'_, f64>) {
-        let (means, mean) = class_means(z, self.samples);
+        let (own_codes, shared_codes) = z.split_at_row(self.gram.nrows());
+        let (mut own_out, shared_out) = out.as_mut().split_at_row_mut(self.gram.nrows());
+        let (means, mean) = class_means(own_codes, self.samples);
         let labels = self.samples.labels();
-        out.as_mut().par_col_iter_mut().enumerate().with_min_len(COLUMNS).for_each(|(i, out)| {
+        own_out.as_mut().par_col_iter_mut().enumerate().with_min_len(COLUMNS).for_each(|(i, out)| {
             let b = self.correlations.col(i);
             let own = means.col(labels[i]);
             let entry = |k: usize| self.lambda2 * (2.0 * (z[(k, i)] - own[k]) + mean[k]) - b[k];
             out.iter_mut().enumerate().for_each(|(k, g)| *g = entry(k));
         });
-        mul_add(out, 1.0, &self.gram, z);
+        mul_add(own_out.as_mut(), 1.0, &self.gram, own_codes);
+        if let Some(shared) = &self.shared {
+            own_out += shared.pull(shared_codes, self.samples);
+            shared.gradient((own_codes, shared_codes), self.samples, self.lambda2, shared_out);
+        }
     }
 
-    /// The terms of the objective: fidelity, sparsity and Fisher criterion.
-    pub fn terms(&self, z: MatRef<'_, f64>) -> [(&'static str, f64); 3] {
+    /// The terms of the objective: fidelity, sparsity and Fisher criterion, with the spread of shared codes.
+    pub fn terms(&self, z: MatRef<'_, f64>) -> Vec<(&'static str, f64)> {
+        let (z, shared_codes) = z.split_at_row(self.gram.nrows());
         let gz = mul(&self.gram, z);
         let (means, mean) = class_means(z, self.samples);
         let mut fit = 0.0;
@@ -131,12 +187,48 @@ impl<'a> CodeStep<'a> {
         let between: f64 =
             self.samples.sizes().zip(means.col_iter()).map(|(n, m)| n as f64 * m.squared_norm_l2()).sum();
         let fisher = 2.0 * (energy - between) + z.ncols() as f64 * dot(&mean, &mean);
-        [
+        let mut terms = vec![
             ("fidelity", self.energy + fit),
             ("sparsity", self.lambda1 * l1),
             ("fisher", 0.5 * self.lambda2 * fisher.max(0.0)),
-        ]
+        ];
+        if let Some(shared) = &self.shared {
+            let half = faer::Scale(0.5) * mul(&shared.gram, shared_codes) - &shared.correlations;
+            terms[0].1 += inner(z, shared.pull(shared_codes, self.samples)) + inner(shared_codes, half);
+            terms[1].1 += self.lambda1 * shared_codes.norm_l1();
+            terms.push(("shared spread", 0.5 * self.lambda2 * from_their_mean(shared_codes).squared_norm_l2()));
+        }
+        terms
     }
+}
+
+impl Shared {
+    /// `M(D^T D_0 Z_0)`.
+    fn pull(&self, shared_codes: MatRef<'_, f64>, samples: &Blocks) -> Mat<f64> {
+        let mut pull = mul(&self.across, shared_codes);
+        double_own_blocks(pull.as_mut(), &self.atoms, samples);
+        pull
+    }
+
+    fn gradient(
+        &self,
+        (own_codes, shared_codes): (MatRef<'_, f64>, MatRef<'_, f64>),
+        samples: &Blocks,
+        lambda2: f64,
+        mut out: MatMut<'_, f64>,
+    ) {
+        out.copy_from(faer::Scale(lambda2) * from_their_mean(shared_codes) - &self.correlations);
+        mul_add(out.as_mut(), 1.0, &self.gram, shared_codes);
+        let mut doubled = own_codes.to_owned();
+        double_own_blocks(doubled.as_mut(), &self.atoms, samples);
+        mul_add(out, 1.0, self.across.transpose(), &doubled);
+    }
+}
+
+/// `Z_0` without the mean of its columns.
+fn from_their_mean(z: MatRef<'_, f64>) -> Mat<f64> {
+    let mean = crate::pca::mean(z);
+    Mat::from_fn(z.nrows(), z.ncols(), |k, i| z[(k, i)] - mean[k])
 }
 
 #[derive(Default)]
@@ -183,7 +275,7 @@ fn extrapolate(v: &mut Mat<f64>, z: &Mat<f64>, old: &Mat<f64>, momentum: f64) {
 }
 
 /// Doubles the entries whose row and column belong to the same class.
-pub(super) fn double_own_blocks(mut a: MatMut<'_, f64>, rows: &Blocks, columns: &Blocks) {
+pub(in crate::methods) fn double_own_blocks(mut a: MatMut<'_, f64>, rows: &Blocks, columns: &Blocks) {
     for (rows, columns) in rows.ranges().zip(columns.ranges()) {
         for j in columns {
             rows.clone().for_each(|i| a[(i, j)] *= 2.0);
@@ -191,8 +283,17 @@ pub(super) fn double_own_blocks(mut a: MatMut<'_, f64>, rows: &Blocks, columns: 
     }
 }
 
+/// `|z_i - m_c|^2 = |z_i|^2 - 2 m_c^T z_i + |m_c|^2` for every class (rows) and code (columns).
+pub(in crate::methods) fn distances_from(means: &Mat<f64>, z: MatRef<'_, f64>) -> Mat<f64> {
+    let along = mul(means.transpose(), z);
+    let mean_energies = column_energies(means);
+    let code_energies = column_energies(z);
+    let apart = |c, i| (code_energies[i] - 2.0 * along[(c, i)] + mean_energies[c]).max(0.0);
+    Mat::from_fn(means.ncols(), z.ncols(), apart)
+}
+
 /// Mean code of every class (atoms x classes) and of all samples.
-pub(super) fn class_means(z: MatRef<'_, f64>, samples: &Blocks) -> (Mat<f64>, Vec<f64>) {
+pub(in crate::methods) fn class_means(z: MatRef<'_, f64>, samples: &Blocks) -> (Mat<f64>, Vec<f64>) {
     let mut means = Mat::zeros(z.nrows(), samples.len());
     let mut mean = vec![0.0; z.nrows()];
     for (c, range) in samples.ranges().enumerate() {

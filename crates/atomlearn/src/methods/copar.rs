@@ -1,0 +1,262 @@
+//! COPAR: dictionaries with the particularity of classes and the commonality of all.
+//!
+//! Every class has its own atoms `D_c`, and all classes share the atoms `D_0`. A sample is to be represented by all atoms, and by
+//! those of its class and the shared ones alone, while no two of the dictionaries overlap much:
+//!
+//! ```text
+//! J = 1/2 sum_c (|X_c - [D D_0] Z_c|^2 + |X_c - D_c Z_c^c - D_0 Z_c^0|^2 + sum_{j != c} |Z_c^j|^2)
+//!     + lambda / 2 |Z|_1 + eta / 4 sum_{i != j} |D_i^T D_j|^2,            |d_k| <= 1
+//! ```
+//!
+//! `Z_c^j` are the codes of class `c` on the atoms of class `j`, `Z_c^0` on the shared ones; the pairs `i, j` include 0.
+//!
+//! Steps: 1. atoms of each class: its principal directions and mean, shared atoms: those of all samples; 2. codes, one lasso per
+//! sample (`copar/codes.rs`); 3. the atoms of one class after the other, then the shared ones (`update/incoherent.rs`);
+//! 2. and 3. in turn. Decisions: see `class_dictionary.rs`.
+//!
+//! Reference: Kong, Wang, ECCV 2012, in the form of the DICTOL toolbox. Deviations: the start (there: some iterations of dictionary
+//! learning from random samples); codes are solved to their optimum; `rule = local` scores the attained minimum, `local-dictol` is
+//! the toolbox's.
+
+mod codes;
+
+use super::class_dictionary::{ALL_RULES, ClassDictionary, Decision, Rule};
+use super::dlsi::overlap;
+use crate::init::{class_start, shared_start};
+use crate::linalg::{concat_columns, mul, mul_add, outer_gram, relative_change};
+use crate::params::{Domain, Preset, params, presets};
+use crate::state::iterations_left;
+use crate::update::incoherent::Incoherent;
+use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
+use codes::CodeStep;
+use faer::Mat;
+
+params! {
+    /// Parameters of COPAR.
+    pub struct Copar {
+        /// Weight of the sum of magnitudes of the codes; half of it stands against halves of squares.
+        lambda: f64 = 0.001, Domain::Positive, grid [1e-3, 1e-2, 0.1];
+        /// Weight of the overlap between atoms of different classes, and with the shared ones.
+        eta: f64 = 0.01, Domain::NonNegative, grid [1e-3, 1e-2, 0.1];
+        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
+        atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
+        /// Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
+        shared_atoms: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0));
+        /// Decide by one code over all atoms, or by one code per class with its attained minimum or with DICTOL's cost.
+        rule: Rule = Rule::Global, Domain::OneOf(ALL_RULES);
+        /// Weight of the sum of magnitudes of a new sample's code.
+        gamma: f64 = 0.001, Domain::Positive, grid [1e-4, 1e-3, 1e-2];
+        /// Most iterations of code step and dictionary step.
+        max_iter: usize = 10, Domain::AtLeast(1);
+        /// Stop when the dictionary changes by less than this fraction of its norm.
+        tol: f64 = 1e-3, Domain::NonNegative;
+    }
+}
+
+/// The atoms of the classes, then the shared ones.
+#[derive(Clone)]
+struct Atoms {
+    d: Mat<f64>,
+    classes: Blocks,
+    shared: usize,
+}
+
+impl Atoms {
+    /// The shared ones as one more block.
+    fn all_blocks(&self) -> Blocks {
+        Blocks::from_sizes(self.classes.sizes().chain([self.shared]))
+    }
+
+    fn of_classes(&self) -> Mat<f64> {
+        self.d.subcols(0, self.classes.total()).to_owned()
+    }
+
+    fn shared(&self) -> Mat<f64> {
+        self.d.subcols(self.classes.total(), self.shared).to_owned()
+    }
+}
+
+/// What an iteration takes from the one before.
+struct Iterate {
+    atoms: Atoms,
+    /// Dictionary steps that had not settled.
+    unsettled: usize,
+}
+
+impl Iterate {
+    fn restore(state: State, train: &Dataset) -> Result<Self> {
+        let unsettled = state.value("unsettled")?;
+        let mut parts = state.into_parts(train.classes());
+        let d = parts.take_shaped("dictionary", train.n_features(), None)?;
+        let classes = parts.take_blocks("atom_counts", d.ncols())?;
+        let shared = parts.take_shaped("shared", train.n_features(), None)?;
+        if d.ncols() == 0 {
+            return Err(Error::Data("the state has no atoms of classes".into()));
+        }
+        let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
+        Ok(Iterate { atoms, unsettled })
+    }
+}
+
+impl Fit for Copar {
+    type Model = ClassDictionary;
+    const KEY: &'static str = "copar";
+    const TITLE: &'static str = "Particularity and commonality dictionaries (COPAR)";
+    const PAPER: &'static str = "Kong, Wang: A dictionary learning approach for classification: separating the particularity and the commonality. ECCV 2012";
+    const PRESETS: &'static [Preset] = presets![Self:
+        "dictol", "The DICTOL toolbox on Extended Yale B: code per class and its cost" => {
+            lambda: 0.001, eta: 0.01, atoms_per_class: Some(8), shared_atoms: Some(5), gamma: 0.001, rule: Rule::LocalDictol,
+            max_iter: 10, tol: 0.0
+        };
+    ];
+    const DECISION: &'static [&'static str] = &["rule", "gamma"];
+    const ITERATES: bool = true;
+
+    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<ClassDictionary> {
+        self.run(train, None, watch)
+    }
+
+    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<ClassDictionary> {
+        self.run(train, Some(state), watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
+        let dictionary = parts.take("dictionary")?;
+        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let shared = parts.take_shaped("shared", dictionary.nrows(), None)?;
+        Ok(self.model(&parts.classes, &dictionary, blocks, &shared))
+    }
+}
+
+impl Copar {
+    fn model(&self, classes: &[String], dictionary: &Mat<f64>, blocks: Blocks, shared: &Mat<f64>) -> ClassDictionary {
+        let decision = Decision { rules: ALL_RULES, rule: self.rule, gamma: self.gamma };
+        ClassDictionary::new(classes.to_vec(), dictionary, blocks, Some(shared), decision)
+    }
+
+    fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
+        let (d, classes) = class_start(train, self.atoms_per_class, watch)?;
+        let shared = shared_start(train, self.shared_atoms, &classes, watch)?;
+        let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
+        Ok(Iterate { atoms, unsettled: 0 })
+    }
+
+    /// Trains from the beginning or from a state.
+    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
+        let reduced = range::reduce(train)?;
+        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
+        let model = |atoms: &Atoms| {
+            let blocks = atoms.classes.clone();
+            self.model(train.classes(), &lifted(&atoms.of_classes()), blocks, &lifted(&atoms.shared()))
+        };
+
+        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let Iterate { mut atoms, mut unsettled } = match from {
+            None => self.start(data, watch)?,
+            Some(state) => Iterate::restore(state, data)?,
+        };
+        for iter in left {
+            let before = atoms.d.clone();
+            let z = CodeStep::new(&atoms, 0.5 * self.lambda).solve(data);
+            let settled = self.dictionary_step(data, &mut atoms, &z)?;
+            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
+            let terms = self.terms(data, &atoms, &z);
+            let objective: f64 = terms.iter().map(|term| term.1).sum();
+            if !objective.is_finite() {
+                return Err(Error::numeric(
+                    "COPAR",
+                    "the objective is no longer finite; scale the samples to unit norm",
+                ));
+            }
+            let change = relative_change(&atoms.d, &before);
+            let converged = change <= self.tol;
+            let step = Step {
+                iter,
+                max_iter: self.max_iter,
+                objective: Some(objective),
+                terms: &terms,
+                change: Some(change),
+                model: Some(&|| Ok(Box::new(model(&atoms)))),
+                last: converged || iter == self.max_iter,
+                state: Some(&|| {
+                    let state = State::after(iter, converged).with("dictionary", atoms.of_classes().as_ref());
+                    let state = state.with("shared", atoms.shared().as_ref()).with_value("unsettled", unsettled);
+                    state.with_blocks("atom_counts", &atoms.classes)
+                }),
+            };
+            if watch.step(&step).is_break() || converged {
+                break;
+            }
+        }
+        if unsettled > 0 {
+            watch.warn(&format!("COPAR: in {unsettled} iterations the dictionary step ended before it had settled"));
+        }
+        Ok(model(&atoms))
+    }
+
+    /// The atoms of one class after the other, then the shared ones; true if all settled.
+    ///
+    /// With `A = X_c - [D D_0] Z_c + D_c Z_c^c` and `B = X_c - D_0 Z_c^0`, `D_c` minimises
+    /// `1/2 |A - D_c Z_c^c|^2 + 1/2 |B - D_c Z_c^c|^2` and its overlap: `E = (A + B) Z_c^c^T`, `F = 2 Z_c^c Z_c^c^T`. `D_0` has
+    /// `A = X - D Z` and `B = X_c - D_c Z_c^c` in the same way.
+    fn dictionary_step(&self, train: &Dataset, atoms: &mut Atoms, z: &Mat<f64>) -> Result<bool> {
+        let samples = train.blocks();
+        let n_atoms = atoms.classes.total();
+        let shared = n_atoms..n_atoms + atoms.shared;
+        let mut step = Incoherent::new(atoms.d.as_ref(), self.eta)?;
+        let mut all_settled = true;
+        for (c, own) in atoms.classes.clone().ranges().enumerate() {
+            let of_class = samples.range(c);
+            let zc = z.subcols(of_class.start, of_class.len());
+            let own_codes = zc.subrows(own.start, own.len());
+            let mut both = faer::Scale(2.0) * train.class(c);
+            mul_add(both.as_mut(), -1.0, &atoms.d, zc);
+            let own_atoms = atoms.d.subcols(own.start, own.len());
+            mul_add(both.as_mut(), 1.0, own_atoms, own_codes);
+            let shared_atoms = atoms.d.subcols(shared.start, shared.len());
+            mul_add(both.as_mut(), -1.0, shared_atoms, zc.subrows(shared.start, shared.len()));
+            let e = mul(&both, own_codes.transpose());
+            let f = faer::Scale(2.0) * outer_gram(own_codes);
+            all_settled &= step.update(&mut atoms.d, own, e.as_ref(), f.as_ref())?;
+        }
+        let mut both = faer::Scale(2.0) * train.x();
+        mul_add(both.as_mut(), -1.0, atoms.d.subcols(0, n_atoms), z.subrows(0, n_atoms));
+        for (own, of_class) in atoms.classes.ranges().zip(samples.ranges()) {
+            let own_codes = z.submatrix(own.start, of_class.start, own.len(), of_class.len());
+            let part = both.as_mut().subcols_mut(of_class.start, of_class.len());
+            mul_add(part, -1.0, atoms.d.subcols(own.start, own.len()), own_codes);
+        }
+        let shared_codes = z.subrows(shared.start, shared.len());
+        let e = mul(&both, shared_codes.transpose());
+        let f = faer::Scale(2.0) * outer_gram(shared_codes);
+        Ok(step.update(&mut atoms.d, shared, e.as_ref(), f.as_ref())? && all_settled)
+    }
+
+    /// The terms of `J`.
+    fn terms(&self, train: &Dataset, atoms: &Atoms, z: &Mat<f64>) -> [(&'static str, f64); 4] {
+        let n_atoms = atoms.classes.total();
+        let mut fit = 0.5 * (train.x() - mul(&atoms.d, z)).squared_norm_l2();
+        let mut foreign = 0.5 * z.subrows(0, n_atoms).squared_norm_l2();
+        for (c, (own, of_class)) in atoms.classes.ranges().zip(train.blocks().ranges()).enumerate() {
+            let zc = z.subcols(of_class.start, of_class.len());
+            let own_codes = zc.subrows(own.start, own.len());
+            let mut rest = train.class(c).to_owned();
+            mul_add(rest.as_mut(), -1.0, atoms.d.subcols(own.start, own.len()), own_codes);
+            mul_add(rest.as_mut(), -1.0, atoms.d.subcols(n_atoms, atoms.shared), zc.subrows(n_atoms, atoms.shared));
+            fit += 0.5 * rest.squared_norm_l2();
+            foreign -= 0.5 * own_codes.squared_norm_l2();
+        }
+        let overlap = overlap(&atoms.d, &atoms.all_blocks());
+        [
+            ("fidelity", fit),
+            ("other classes", foreign.max(0.0)),
+            ("sparsity", 0.5 * self.lambda * z.norm_l1()),
+            ("incoherence", 0.25 * self.eta * overlap),
+        ]
+    }
+}
+
+#[cfg(test)]
+#[path = "copar/tests.rs"]
+mod tests;
