@@ -13,6 +13,7 @@ pub mod classwise_map;
 pub mod column_ball;
 pub mod ksvd;
 pub mod lagrange_dual;
+pub mod unit_atoms;
 
 use crate::linalg::mul;
 use faer::MatRef;
