@@ -278,8 +278,11 @@ fn heat_map(browser: &mut Browser) {
     let mut half = stripes(true, 9);
     let (width, middle) = (half.width, half.width / 2);
     half.pixels.iter_mut().enumerate().filter(|(k, _)| k % width >= middle).for_each(|(_, pixel)| *pixel = 120);
-    drop_photo(browser, &half.to_png().unwrap());
+    // The heat map of the photo before is taken away, so that only the new one can be read.
     browser.wait_for("!document.getElementById('heat').hidden").unwrap();
+    browser.eval("document.getElementById('heat').replaceChildren()").unwrap();
+    drop_photo(browser, &half.to_png().unwrap());
+    browser.wait_for("!document.getElementById('heat').hidden && document.querySelector('#heat i') !== null").unwrap();
     assert_eq!(browser.eval(LABEL).unwrap(), "down");
     let read = "(heat => ({ \
         gives: [...heat.querySelectorAll('i')].map(cell => Number(cell.dataset.gives)), \
