@@ -1,4 +1,4 @@
-"""Synthetic shards for docs/howto/scale.md: `part-00000.npy` (samples x features, float32) and `part-00000.labels.npy`.
+"""Synthetic shards for docs/measurements/scale.md: `part-00000.npy` (samples x features, float32) and its labels.
 
     python bench/scale_data.py FOLDER [--samples 1000000] [--features 128] [--classes 10] [--shard 50000] [--seed 1]
 

@@ -9,7 +9,7 @@ same samples in all of them.
 
     bench/test_power.py [--repetitions 200]
 
-prints the table of docs/reference/statistics.md. `crossed` is the formula at the head of
+prints the table of docs/measurements/statistics.md. `crossed` is the formula at the head of
 crates/atomlearn-lab/src/stats/crossed.rs; crates/atomlearn-py/tests/test_statistics.py checks that the two agree.
 """
 

@@ -18,7 +18,17 @@ from . import report
 from .tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
-PEERS = ["numpy", "scipy", "scikit-learn", "spams-bin", "dictlearn", "numba", "dictol", "ksvd"]
+PEERS = [
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "spams-bin",
+    "dictlearn",
+    "numba",
+    "dictol",
+    "ksvd",
+    "opencv-python-headless",
+]
 THREAD_VARIABLES = [
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",

@@ -24,6 +24,7 @@ ROWS = {
     "graph": ("graph", "rows"),
     "predict": ("predict", "rows"),
     "auto": ("auto", "rows"),
+    "sift": ("sift", "rows"),
 }
 TASKS = [*ROWS, "growth"]
 

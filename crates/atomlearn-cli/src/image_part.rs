@@ -28,7 +28,7 @@ struct ImageMaker {
 
 /// The photos of a folder, to be compared on features that are fitted on every training part alone.
 pub fn data(args: &FeatureArgs, kind: Option<&str>, folder: &Path, console: &Console) -> Result<LabData, Failure> {
-    let images = readable(args, images::list(folder, console)?, console)?;
+    let images = readable(args.skip_broken, images::list(folder, console)?, console)?;
     let kind = kind.unwrap_or_else(|| images::usual_kind(&images));
     let spec = args.spec(kind)?;
     let mut data = labelled(folder, &images)?;
@@ -63,9 +63,9 @@ pub fn labelled(folder: &Path, images: &[ImageFile]) -> Result<LabData, Failure>
     Ok(LabData::new(&folder.display().to_string(), digest(folder)?, raw)?)
 }
 
-/// The images that can be decoded; others are an error unless they may be skipped.
-fn readable(args: &FeatureArgs, images: Vec<ImageFile>, console: &Console) -> Result<Vec<ImageFile>, Failure> {
-    if !args.skip_broken {
+/// The images that can be decoded, where others may be skipped. Places in a split file count these.
+pub fn readable(skip_broken: bool, images: Vec<ImageFile>, console: &Console) -> Result<Vec<ImageFile>, Failure> {
+    if !skip_broken {
         return Ok(images);
     }
     use rayon::prelude::*;

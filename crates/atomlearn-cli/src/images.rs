@@ -261,12 +261,15 @@ impl FeatureArgs {
         let Some(path) = &self.onnx else {
             let known: Vec<String> = KNOWN_NETWORKS.iter().map(where_from).collect();
             return Err(Failure::usage(format!(
-                "features of kind onnx need a network: --onnx FILE. Known, with what they expect of images:\n  {}",
-                known.join("\n  ")
+                "features of kind onnx need a network: --onnx FILE. Any will do; of these atomlearn knows what they expect:\n{}",
+                known.join("\n")
             )));
         };
         if let Some(known) = KnownNetwork::of_name(&path.to_string_lossy()).filter(|_| !path.exists()) {
-            return Err(Failure::usage(format!("no network is part of atomlearn; get {}", where_from(known))));
+            return Err(Failure::usage(format!(
+                "no network is part of atomlearn; get this file:\n{}",
+                where_from(known)
+            )));
         }
         let usual = match std::fs::read(path) {
             Ok(bytes) => KnownNetwork::of_digest(&atomlearn_features::digest(&bytes)).map(KnownNetwork::spec),
@@ -322,7 +325,11 @@ impl FeatureArgs {
 
 /// A network with its use and its source.
 fn where_from(network: &KnownNetwork) -> String {
-    format!("{} ({}): {}; sha256 {}", network.name, network.about, network.source, network.sha256)
+    let KnownNetwork { name, about, source, layer, sha256, .. } = network;
+    format!(
+        "  {name}: {about}\n    get it: {source}\n    sets --layer {layer} and --preset {} itself; recognised by its sha256 {sha256}",
+        network.preset.name()
+    )
 }
 
 /// Takes images through a map that is there already.
@@ -369,7 +376,10 @@ fn noted(listing: Listing, console: &Console) -> Vec<ImageFile> {
         console.warn(&format!("the folder `{class}` holds no images, so there is no such class"));
     }
     if listing.ignored > 0 {
-        console.note(&format!("{} files are no images by their names and are not read", listing.ignored));
+        console.note(&match listing.ignored {
+            1 => "1 file is no image by its name and is not read".into(),
+            n => format!("{n} files are no images by their names and are not read"),
+        });
     }
     listing.images
 }
@@ -412,6 +422,14 @@ pub fn is_images(path: &Path) -> bool {
 pub fn source(map: &FeatureMap, path: &Path, lenient: bool, console: &Console) -> Result<Source, Failure> {
     let images = noted(pictures::list_any(path)?, console);
     let extracted = with_broken(apply(map, &images, lenient, console)?, images.len());
+    let raw = as_data(map, extracted, &images, None, false);
+    Ok(Source { name: path.display().to_string(), sha256: digest(path)?, raw })
+}
+
+/// Images to judge a model by, through its map: those that can be read, if others may be skipped.
+pub fn readable_source(map: &FeatureMap, path: &Path, skip_broken: bool, console: &Console) -> Result<Source, Failure> {
+    let images = noted(pictures::list_any(path)?, console);
+    let extracted = apply(map, &images, skip_broken, console)?;
     let raw = as_data(map, extracted, &images, None, false);
     Ok(Source { name: path.display().to_string(), sha256: digest(path)?, raw })
 }

@@ -110,6 +110,11 @@ fn cell(text: &str) -> String {
     out
 }
 
+/// A page, its lines ended as we write them, whatever the checkout has.
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n")
+}
+
 #[test]
 fn the_reference_page_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/cli.md");
@@ -117,7 +122,7 @@ fn the_reference_page_is_current() {
     if std::env::var_os("ATOMLEARN_UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
-    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    let stored = read(&path);
     assert!(
         stored == page,
         "docs/reference/cli.md is out of date; run this test with ATOMLEARN_UPDATE=1 to write it anew"
@@ -158,7 +163,7 @@ fn commands_in_the_documentation_have_flags_that_exist() {
     pages(&root.join("docs"), &mut found);
     let mut parsed = 0;
     for page in found {
-        let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");
+        let text = read(&page).replace("\\\n", " ");
         let mut in_shell = false;
         for line in text.lines() {
             if line.starts_with("```") {

@@ -97,6 +97,7 @@ impl SourceArgs {
         }
         let listed = images::list(folder, console)?;
         let Some(splits) = &self.splits else { return Ok(listed) };
+        let listed = image_part::readable(self.making.skip_broken, listed, console)?;
         let split = read_splits(splits, &image_part::labelled(folder, &listed)?, console)?.splits.swap_remove(0);
         Ok(split.train.iter().map(|&i| listed[i].clone()).collect())
     }

@@ -30,6 +30,6 @@ pub use frame::{Crop, Fit, Frame};
 pub use map::{FeatureMap, FeatureSpec, KINDS};
 pub use onnx::{KNOWN_NETWORKS, KnownNetwork, Layer, Network, OnnxSpec, Preset, digest, list_layers, list_layers_in};
 pub use pixels::{PixelsSpec, RandomFaceSpec};
-pub use regions::without_region;
+pub use regions::Regions;
 pub use resize::resize;
-pub use sift::{Coding, Pooling, SiftSpec};
+pub use sift::{Coding, DenseSift, Pooling, SiftSpec, dense_sift};

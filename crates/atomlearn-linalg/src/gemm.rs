@@ -24,6 +24,13 @@ pub fn mul(a: impl View, b: impl View) -> Mat<f64> {
     product
 }
 
+/// `a b` in single precision and one task: takes half the time, for searches whose winners are looked at again in double precision.
+pub fn mul_single(a: MatRef<'_, f32>, b: MatRef<'_, f32>) -> Mat<f32> {
+    let mut product = Mat::zeros(a.nrows(), b.ncols());
+    matmul(product.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    product
+}
+
 /// [`mul`] into memory at hand.
 pub fn mul_into(product: &mut Mat<f64>, a: impl View, b: impl View) {
     let a = a.view();

@@ -18,7 +18,8 @@ pub use columns::{
     is_safe_norm, normalize_columns, one_hot, relative_change, select_columns, trace,
 };
 pub use gemm::{
-    add_lower_outer, add_lower_product, gram, gram_into, mirror, mul, mul_add, mul_into, outer_gram, upper_mul,
+    add_lower_outer, add_lower_product, gram, gram_into, mirror, mul, mul_add, mul_into, mul_single, outer_gram,
+    upper_mul,
 };
 pub use lanes::{
     add_columns, any_at_least, argmax_columns, axpy, column, column_major, dot, exp, first_not_finite, largest,

@@ -27,11 +27,11 @@ type Trained = Result<(atomlearn::Model, Trace, f64), Error>;
 type Interim = Result<atomlearn::Model, Error>;
 
 /// Trains a method. `params` and `info` are JSON objects, `labels` one text per row of `x`, `groups` one number per row: rows of
-/// one group are left out together where a method leaves samples out. `on_step`, if given, is called
+/// one group are left out together where a method leaves samples out; `weights` one number per row. `on_step`, if given, is called
 /// after every iteration with the step as JSON and a function that makes the model as it stands; True ends training.
 /// Returns the model, the steps as JSON, the warnings, and the seconds that preprocessing and training took.
 #[pyfunction]
-#[pyo3(signature = (key, params, prep, x, labels, info, threads, on_step=None, groups=None))]
+#[pyo3(signature = (key, params, prep, x, labels, info, threads, on_step=None, groups=None, weights=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit(
     py: Python<'_>,
@@ -44,6 +44,7 @@ pub fn fit(
     threads: usize,
     on_step: Option<Bound<'_, PyAny>>,
     groups: Option<Vec<usize>>,
+    weights: Option<Vec<f64>>,
 ) -> PyResult<(Model, String, Vec<String>, f64)> {
     let method = registry::method(key).map_err(to_python)?;
     let prep: PrepSpec = prep.parse().map_err(to_python)?;
@@ -55,6 +56,10 @@ pub fn fit(
     let train = py.detach(|| Dataset::new(x, &labels)).map_err(to_python)?;
     let train = match groups {
         Some(groups) => train.with_groups(&groups).map_err(to_python)?,
+        None => train,
+    };
+    let train = match weights {
+        Some(weights) => train.with_weights(&weights).map_err(to_python)?,
         None => train,
     };
     drop(labels);

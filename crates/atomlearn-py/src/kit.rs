@@ -1,4 +1,4 @@
-//! Building blocks of the methods: sparse codes, K-SVD, PCA, the graph of atoms.
+//! Building blocks of the methods: sparse codes, K-SVD, PCA, the graph of atoms, dense SIFT descriptors.
 
 use crate::arrays::{rows, samples};
 use crate::error::to_python;
@@ -7,10 +7,11 @@ use atomlearn::coding::lasso::{LassoLimits, LassoTask};
 use atomlearn::coding::omp::OmpLimits;
 use atomlearn::coding::sparse::SparseCodes;
 use atomlearn::graph::{Affinity, AtomGraph};
+use atomlearn::io::pictures::Picture;
 use atomlearn::linalg::{gram, mul};
 use atomlearn::update::ksvd::{AtomUpdate, Ksvd, Signals};
-use atomlearn::{Error, MatRef, Result};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use atomlearn::{Error, Mat, MatRef, Result};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 type Rows<'py> = PyReadonlyArray2<'py, f64>;
@@ -103,6 +104,22 @@ pub fn atom_graph<'py>(
     let from = PyArray1::from_iter(py, edges.iter().map(|edge| edge.0 as i64));
     let to = PyArray1::from_iter(py, edges.iter().map(|edge| edge.1 as i64));
     Ok((from, to, PyArray1::from_iter(py, edges.iter().map(|edge| edge.2))))
+}
+
+/// SIFT descriptors of patches on a grid of a grey image, one per row, and the patches' middles: rows and columns in pixels.
+#[pyfunction]
+pub fn dense_sift<'py>(
+    py: Python<'py>,
+    image: PyReadonlyArray2<'py, u8>,
+    step: usize,
+    patches: Vec<usize>,
+) -> PyResult<(Matrix<'py>, Matrix<'py>)> {
+    let (height, width) = (image.shape()[0], image.shape()[1]);
+    let picture = Picture { width, height, channels: 1, pixels: image.as_array().iter().copied().collect() };
+    let found = py.detach(|| atomlearn_features::dense_sift(&picture, step, &patches)).map_err(to_python)?;
+    let centre = |i: usize, j: usize| if i == 0 { found.centres[j].0 } else { found.centres[j].1 };
+    let centres = Mat::from_fn(2, found.centres.len(), centre);
+    Ok((rows(py, found.descriptors.as_ref())?, rows(py, centres.as_ref())?))
 }
 
 /// Does `work` on samples and atoms of as many features, while other Python threads go on.

@@ -51,6 +51,8 @@ struct Settings {
     /// Folds within every training part, on which parameters are chosen.
     tune: Option<usize>,
     metric: Metric,
+    /// Also train on an eighth, a quarter and half of every training part.
+    learning_curve: bool,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +129,12 @@ impl Settings {
         }
     }
 
+    /// These splits, then those of the learning curve if one is wanted.
+    fn with_shorter(&self, splits: Splits, data: &LabData) -> Vec<Splits> {
+        let shorter = if self.learning_curve { splits.shorter(data) } else { Vec::new() };
+        std::iter::once(splits).chain(shorter).collect()
+    }
+
     /// Our methods; each has its own preprocessing unless the user gave one.
     fn method(&self, key: &str, params: &Values, given: Option<&PrepSpec>) -> Result<Entry, Error> {
         let method = registry::method(key)?;
@@ -148,14 +156,15 @@ impl Settings {
     }
 }
 
-/// The splits of a comparison, as JSON: places of training and test samples, and the digest by which answers are known.
+/// The splits of a comparison and of its learning curve, as JSON: places of training and test samples, and the digest by which answers are known.
 #[pyfunction]
 pub fn compare_splits(labels: Vec<String>, settings: &str) -> PyResult<String> {
     let settings = Settings::parse(settings)?;
     let data = settings.data(Mat::zeros(1, labels.len()), labels).map_err(to_python)?;
     let splits = settings.splits(&data).map_err(to_python)?;
     let split = |split: &Split| json!({"train": split.train, "test": split.test, "sha256": split.digest()});
-    Ok(Value::from(splits.splits.iter().map(split).collect::<Vec<_>>()).to_string())
+    let all = settings.with_shorter(splits, &data);
+    Ok(Value::from(all.iter().flat_map(|splits| &splits.splits).map(split).collect::<Vec<_>>()).to_string())
 }
 
 /// Compares methods on the same splits, as the JSON `settings` say. `report` is only checked: the page is made from the records
@@ -194,16 +203,22 @@ pub fn compare(
     let entries: Vec<Entry> = entries.into_iter().map(entry).collect::<Result<_, Error>>().map_err(to_python)?;
     let prep = given.clone().unwrap_or_default();
     let splits = settings.splits(&data).map_err(to_python)?;
+    let all_splits = settings.with_shorter(splits, &data);
     let (metric, look_inside) = (settings.metric, report.is_some());
 
     let job = move |link: &mut Link| {
-        let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
         let mut file = records.as_deref().map(Appender::open_now).transpose()?;
         if let Some(file) = &mut file {
             // Nothing is appended to a file that holds something else.
             file.records(record::checked_key)?;
         }
-        plan.run(&[], file.as_ref(), &mut Progress { link, stop: false, look_inside })
+        let mut found = Vec::new();
+        for splits in &all_splits {
+            let plan = Plan { data: &data, splits, prep: &prep, entries: &entries };
+            let look_inside = look_inside && splits.curve.is_none();
+            found.extend(plan.run(&[], file.as_ref(), &mut Progress { link, stop: false, look_inside })?);
+        }
+        Ok(found)
     };
     let listen = on_run.map(|on_run| {
         move |run: Value, _: &Sender<Reply>| on_run.call1((run.to_string(),)).map(|_| ControlFlow::Continue(()))
@@ -214,7 +229,11 @@ pub fn compare(
     let comparison = comparisons(&found).into_iter().next();
     let comparison = comparison.ok_or_else(|| to_python(Error::Data("no method was given".into())))?;
     let text = serde_json::to_string(&comparison).map_err(bad_json)?;
-    Ok((text, tables::terminal(&comparison, TABLE_WIDTH, false), tables::latex(&comparison)))
+    let mut table = tables::terminal(&comparison, TABLE_WIDTH, false);
+    if let Some(curve) = tables::learning_curve(&comparison, TABLE_WIDTH, false) {
+        table += &format!("\n\n{curve}");
+    }
+    Ok((text, table, tables::latex(&comparison)))
 }
 
 /// The report page of a file of records; only with `force` in the place of a file that is no report.

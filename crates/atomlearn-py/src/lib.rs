@@ -13,6 +13,7 @@ mod methods;
 mod model;
 mod run;
 mod scale;
+mod sums;
 
 /// As for the command line: training makes and drops many matrices of a few megabytes.
 #[global_allocator]
@@ -32,7 +33,7 @@ mod _atomlearn {
     #[pymodule_export]
     use super::fit::{CurrentModel, fit};
     #[pymodule_export]
-    use super::kit::{atom_graph, ksvd, lasso, omp, pca};
+    use super::kit::{atom_graph, dense_sift, ksvd, lasso, omp, pca};
     #[pymodule_export]
     use super::lab::{compare, compare_splits, report};
     #[pymodule_export]
@@ -41,4 +42,6 @@ mod _atomlearn {
     use super::model::Model;
     #[pymodule_export]
     use super::scale::{Trainer, answer, answer_piece, merge, piece_samples, plan, scale_methods};
+    #[pymodule_export]
+    use super::sums::{fit_sums, restore};
 }

@@ -63,7 +63,7 @@ def test_tables_frames_records_and_page(digits, tmp_path, capsys):
     )
     assert "run 4 of 4: ridge, split 1" in capsys.readouterr().err
     assert "crc" in repr(found) and len(found.to_frame()) == len(found.to_dataframe()) == 4
-    assert "\\toprule" in found.to_latex() and "@article{crc," in found.to_latex()
+    assert "\\toprule" in found.to_latex() and "@inproceedings{crc," in found.to_latex()
     assert found._repr_html_().count("<tr>") == 2 + len(found.results)
     assert "my digits" in page.read_text() and len(records.read_text().splitlines()) == 4
     atomlearn.report(records, tmp_path / "again.html")
@@ -146,6 +146,23 @@ def test_own_splits_groups_tuning_and_metric(digits):
     assert list(tuned.results[0]["tuned"][0]) == ["kappa"]
     ranked = atomlearn.compare(X, y, ["crc", "ridge"], metric="macro-f1")
     assert [r["score"] for r in ranked.results] == [np.mean(r["macro_f1"]) for r in ranked.results]
+
+
+def test_learning_curves_of_our_methods_and_of_others(digits, tmp_path):
+    X, y, *_ = digits
+    page = tmp_path / "page.html"
+    methods = ["ridge", ("mine", NearestMean())]
+    found = atomlearn.compare(X, y, methods, train_per_class=8, repeats=2, learning_curve=True, report=page)
+    assert [len(r["accuracy"]) for r in found.results] == [2, 2]
+    for name in ("ridge", "mine"):
+        points = [point for point in found.learning_curve if point["method"] == name]
+        assert [point["n_train"] for point in points] == [10, 20, 40, 80]
+        (whole,) = (r for r in found.results if r["method"] == name)
+        assert points[-1]["mean"] == whole["mean"] > points[0]["mean"]
+        assert all(low <= point["mean"] <= high for point in points for low, high in [point["ci95"]])
+    assert "40 samples" in repr(found) and "Would more samples help?" in page.read_text()
+    plain = atomlearn.compare(X, y, methods, train_per_class=8, repeats=2)
+    assert plain.learning_curve == [] and [r["mean"] for r in plain.results] == [r["mean"] for r in found.results]
 
 
 def test_mistakes_with_own_classifiers_are_named(digits):

@@ -69,6 +69,31 @@ def test_the_atom_graph_joins_nearest_neighbours_with_the_weights_of_its_definit
     assert np.allclose(graph.toarray(), expected)
 
 
+def test_dense_sift_is_what_its_definition_says():
+    """Gradients by 8 directions, weighted over 4 x 4 cells; unit length, cut at 0.2, unit length (Lowe 2004)."""
+    image = np.random.default_rng(3).integers(0, 256, (40, 53), dtype=np.uint8)
+    found = kit.dense_sift(image, 9, (16, 24))
+    tops, lefts = (40 - 16) % 9 // 2, (53 - 16) % 9 // 2
+    assert np.array_equal(found.centres[0], [tops + 8, lefts + 8])
+    assert len(found.descriptors) == 3 * 5 + 2 * 4 and np.allclose(np.linalg.norm(found.descriptors, axis=1), 1)
+    edged = np.pad(image.astype(float), 1, mode="edge")
+    dx, dy = (edged[1:-1, 2:] - edged[1:-1, :-2]) / 2, (edged[2:, 1:-1] - edged[:-2, 1:-1]) / 2
+    turn = np.arctan2(dy, dx) / (2 * np.pi) * 8 % 8
+    shares = np.maximum(0, 1 - np.abs((turn[..., None] - np.arange(8) + 4) % 8 - 4)) * np.hypot(dx, dy)[..., None]
+    # The patch in the second row and third column of those of 24 pixels.
+    top, left = ((length - 24) % 9 // 2 + k * 9 for length, k in ((40, 1), (53, 2)))
+    weights = np.maximum(0, 1 - np.abs(np.arange(24) + 0.5 - (np.arange(4)[:, None] + 0.5) * 6) / 6)
+    whole = np.einsum("iy,jx,yxo->ijo", weights, weights, shares[top : top + 24, left : left + 24]).ravel()
+    cut = np.minimum(whole / np.linalg.norm(whole), 0.2)
+    place = 3 * 5 + 1 * 4 + 2
+    assert np.array_equal(found.centres[place], [top + 12, left + 12])
+    assert np.allclose(found.descriptors[place], cut / np.linalg.norm(cut), atol=1e-6)
+    with pytest.raises(ValueError, match="uint8"):
+        kit.dense_sift(image.astype(float))
+    with pytest.raises(ValueError, match="multiples of 4"):
+        kit.dense_sift(image, patches=(10,))
+
+
 def test_threads_change_no_bit(problem):
     X, D = problem
     for code in (lambda n: kit.lasso(X, D, 0.01, n_threads=n), lambda n: kit.omp(X, D, 3, n_threads=n)):

@@ -1,8 +1,11 @@
 """Probabilities are calibrated on samples the scoring model has not seen."""
 
+import json
+import subprocess
+
 import numpy as np
 import pytest
-from atomlearn import CRCClassifier, LCDLSVClassifier, SRCClassifier, _calibration
+from atomlearn import CRCClassifier, LCDLSVClassifier, OneHotRidgeClassifier, SRCClassifier, _calibration
 from scipy.special import log_softmax
 from sklearn.metrics import log_loss
 
@@ -71,3 +74,22 @@ def test_too_few_samples_are_named(digits):
         CRCClassifier(probability=True).fit(X[:21], y[:21])
     with pytest.raises(ValueError, match="calibration_cv"):
         CRCClassifier(probability=True, calibration_cv=1).fit(X, y)
+
+
+def test_the_command_line_has_the_same_probabilities(digits, command_line, tmp_path):
+    X, y, X_test, _ = digits
+    model = OneHotRidgeClassifier(probability=True).fit(X, y)
+    model.save(tmp_path / "digits.model")
+    np.savez(tmp_path / "new.npz", X=X_test, y=np.zeros(len(X_test)))
+
+    def predicted(*flags):
+        command = [command_line, "predict", tmp_path / "digits.model", tmp_path / "new.npz", "--json", *flags]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    said = json.loads(predicted("--proba").stdout)
+    found = np.array(said["proba"])[:, [said["classes"].index(str(c)) for c in model.classes_]]
+    np.testing.assert_allclose(found, model.predict_proba(X_test), rtol=1e-12, atol=1e-15)
+    assert said["labels"] == [str(label) for label in model.predict(X_test)]
+    OneHotRidgeClassifier().fit(X, y).save(tmp_path / "digits.model")
+    refused = predicted("--proba")
+    assert refused.returncode != 0 and "probability=True" in refused.stderr

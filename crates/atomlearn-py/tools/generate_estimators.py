@@ -24,13 +24,20 @@ NAMES = {
     "ridge": "OneHotRidgeClassifier",
     "linear-svm": "LinearSVMClassifier",
     "procrc": "ProCRCClassifier",
+    "analysis-ksvd": "AnalysisKSVDClassifier",
     "lcksvd1": "LCKSVDClassifier",
     "lcksvd2": "LCKSVDClassifier",
 }
 # Methods that decide by class residuals alone. scikit-learn's checks ask for 83 % on three classes in two features,
 # where the atoms of every class span the plane: all residuals are equally small and tell the classes apart only by
 # chance. That is no failure of methods made for many features, so these carry the tag `poor_score`.
-POOR_SCORE = {"src", "crc", "procrc", "lrc", "dpl"}
+POOR_SCORE = {"src", "crc", "procrc", "lrc", "dpl", "dpl-sv"}
+# Methods whose rule is linear in the features, and those of them that see nothing of samples but their inner products:
+# these may be sparse. (What LDA is shrunk to depends on the number of features too.)
+LINEAR = {"ridge", "linear-svm", "lda"}
+SPARSE = {"ridge", "linear-svm"}
+# Methods that see nothing but inner products either, but whose models hold samples.
+IN_COORDINATES = {"crc", "rbf-svm"}
 # Methods that tune themselves by leave-one-out: probabilities need no parameter, and fits leave more behind.
 SELF_TUNING = {"auto"}
 
@@ -38,13 +45,15 @@ HEAD = '''"""One class per method, written by tools/generate_estimators.py from 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ._auto import SelfTuningClassifier
-from ._base import CodingClassifier, DictionaryClassifier
+from ._base import CodingClassifier, DictionaryClassifier, WeightedClassifier
+from ._linear import LinearClassifier
 from ._progress import Callback
+from ._sparse import SparseClassifier
 '''
 
 *PREP_STEPS, _ = _atomlearn.prep_examples()
@@ -75,6 +84,13 @@ SHARED = [
 ]
 
 
+CLASS_WEIGHT = (
+    "class_weight",
+    'dict[Any, float] | Literal["balanced"] | None',
+    "None",
+    "Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the same "
+    "weight in total. They multiply the `sample_weight` of `fit`.",
+)
 # Parameters of calibration by folds.
 CALIBRATION = ("probability", "calibration_cv")
 # Attributes of methods that tune themselves.
@@ -184,6 +200,7 @@ def docstring(rows: list[dict], parameters: list[tuple[str, str, str, str]], cod
 
 
 def numpydoc_type(kind: str) -> str:
+    kind = kind.replace("dict[Any, float]", "dict")
     kind = re.sub(r"Literal\[([^]]*)\]", r"{\1}", kind)
     return kind.replace(" | ", " or ").replace("np.random.", "").replace("Callback", "callable")
 
@@ -198,6 +215,14 @@ def class_source(name: str, rows: list[dict]) -> str:
     own_prep = literal(rows[-1]["default_prep"])
     parameters = own + [(n, kind, own_prep if n == "prep" else default, doc) for n, kind, default, doc in SHARED]
     base = "CodingClassifier" if codes else "DictionaryClassifier"
+    if rows[-1]["weights"]:
+        place = next(i for i, row in enumerate(parameters) if row[0] == "prep")
+        parameters.insert(place, CLASS_WEIGHT)
+        base = f"WeightedClassifier, {base}" if codes else "WeightedClassifier"
+    if rows[-1]["key"] in IN_COORDINATES:
+        base = base.replace("WeightedClassifier", "WeightedClassifier, SparseClassifier", 1)
+    if rows[-1]["key"] in LINEAR:
+        base = "LinearClassifier"
     if rows[-1]["key"] in SELF_TUNING:
         base, parameters = "SelfTuningClassifier", [row for row in parameters if row[0] not in CALIBRATION]
     lines = [f"class {name}({base}):", docstring(rows, parameters, codes), ""]
@@ -209,6 +234,10 @@ def class_source(name: str, rows: list[dict]) -> str:
             line = "\n".join([f'        "{row["key"]}": (', *(f"            {name}," for name in names), "        ),"])
         lines.append(line)
     lines.append("    }")
+    if rows[-1]["key"] in SPARSE:
+        lines.append('    _sparse = "csr"')
+    if rows[-1]["from_sums"]:
+        lines.append("    _from_sums = True")
     if any(row["key"] in POOR_SCORE for row in rows):
         lines.append("    _poor_score = True")
     lines += ["", "    def __init__(", "        self,", "        *,"]

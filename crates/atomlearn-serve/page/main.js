@@ -27,10 +27,20 @@ async function ask(row) {
     offer(source.count);
     complain(null);
     show.explain(answer, photo);
+    if (photo) await askRegions(turn, photo, row);
   } catch (error) {
     if (turn !== asked) return;
     complain(error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
   }
+}
+
+/** The regions of a photo take longer: the answer stands before they come. */
+async function askRegions(turn, photo, row) {
+  show.regions.wait();
+  const response = await fetch("explain?regions=true", { method: "POST", headers: { "Content-Type": photo.type }, body: source.body(row) });
+  const answer = await response.json();
+  if (turn !== asked) return;
+  if (response.ok) show.regions.show(answer, photo); else show.regions.fail(answer.error);
 }
 
 function complain(text) {

@@ -1,6 +1,7 @@
 // The explanation of one decision.
 
 import { drawn } from "./picture.js";
+import { Regions } from "./regions.js";
 
 const TOP = 10; // Classes shown at first where there are many.
 const STEPS = 120;
@@ -26,6 +27,7 @@ export class Show {
     this.explanation = null;
     this.weight = null; // The trained one, until the slider is moved.
     this.all = false;
+    this.regions = new Regions();
     element("eta2").addEventListener("input", event => { this.weight = weightAt(Number(event.target.value)); this.decide(); });
     element("eta2-reset").addEventListener("click", () => { this.weight = null; this.decide(); });
     element("more").addEventListener("click", () => { this.all = !this.all; this.decide(); });
@@ -36,6 +38,7 @@ export class Show {
     // JSON has no infinity; a class that takes no part in the code has a score of minus infinity.
     for (const scores of Object.values(explanation.scores)) scores.forEach((value, c) => { if (value === null) scores[c] = -Infinity; });
     this.explanation = explanation;
+    this.regions.hide();
     element("waiting").hidden = true;
     element("result").hidden = false;
     // Few pixels are shown as squares; faces look better smooth.
@@ -102,7 +105,7 @@ export class Show {
   }
 
   bars(deciding, winner, weight) {
-    const { classes, scores, eta2, proba } = this.explanation;
+    const { classes, scores, eta2, proba, class_shares: shares } = this.explanation;
     const order = classes.map((_, c) => c);
     const many = classes.length > 12;
     if (many) order.sort((a, b) => deciding[b] - deciding[a]);
@@ -118,6 +121,7 @@ export class Show {
         { name: "Fused", note: "longest wins", values: this.fused(weight), kind: "from-least" },
       ];
     if (proba !== null) columns.unshift({ name: "Probability", note: "longest wins", values: proba, kind: "length" });
+    if (this.nothingToDraw() && shares) columns.push({ name: "Atoms", note: "share of the code", values: shares, kind: "length" });
     const head = make("tr", {}, make("th", { scope: "col" }, "Class"),
       ...columns.map(({ name, note }) => make("th", { scope: "col" }, name, make("small", {}, note))));
     const row = c => make("tr", c === winner ? { class: "won" } : {}, make("th", { scope: "row" }, classes[c]),
@@ -140,9 +144,15 @@ export class Show {
     return make("td", {}, make("span", { class: `bar ${kind}` }, bar), make(chosen ? "b" : "span", { class: "value" }, number(values[c])));
   }
 
+  /** Atoms of a photo's features that are no pixels look like nothing: their classes are shown instead. */
+  nothingToDraw() {
+    return Boolean(this.facts.photos) && this.explanation.picture === null;
+  }
+
   atoms() {
     const { atoms, picture, kind, raw } = this.explanation;
-    element("atoms-part").hidden = atoms.length === 0;
+    element("atoms-part").hidden = atoms.length === 0 || this.nothingToDraw();
+    if (element("atoms-part").hidden) return;
     const whose = kind === "analysis" ? "compares the sample with" : "builds the sample from";
     const joined = atoms.some(atom => atom.neighbours.length > 0) ? " Below each stand its neighbours in the atom graph, which training gave similar codes." : "";
     const space = raw ? "" : " They are drawn as the preprocessing left them.";

@@ -3,11 +3,12 @@
 use crate::reply::Refusal;
 use crate::rows::Samples;
 use crate::subject::Subject;
-use atomlearn::MatRef;
 use atomlearn::classifier::AtomKind;
 use atomlearn::classifier::best_class;
-use atomlearn::explain::{AtomUse, strongest_atoms};
+use atomlearn::explain::{AtomUse, shares_of_classes, strongest_atoms};
 use atomlearn::linalg::select_columns;
+use atomlearn::{Mat, MatRef};
+use atomlearn_features::Regions;
 use atomlearn_lab::diagnostics;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,9 +42,32 @@ pub struct Explanation<'a> {
     /// Atoms are drawn in raw features; if false, in those that the preprocessing made of them.
     raw: bool,
     atoms: Vec<Atom<'a>>,
+    /// The share of every class's atoms in the whole code, for models whose atoms have a class and a code each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class_shares: Option<Vec<f64>>,
+    /// What every region of a photo says, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regions: Option<Said<'a>>,
     /// What was noticed about the samples.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+}
+
+/// How far the label leads over the next class, and how far without each region.
+#[derive(Serialize)]
+struct Said<'a> {
+    rows: usize,
+    cols: usize,
+    /// The next class.
+    against: Option<&'a str>,
+    /// Score of the label less that of the next class; null where one of them is infinite.
+    lead: f64,
+    /// The same without each region, row by row.
+    leads: Vec<f64>,
+    /// The probability of the label, for models that have probabilities.
+    proba: Option<f64>,
+    /// The same without each region, row by row.
+    probas: Option<Vec<f64>>,
 }
 
 /// An atom that takes part.
@@ -88,6 +112,7 @@ pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Re
     let outlier_p = subject.p_values_of_prepared(prepared.as_ref()).map(|p| p[0]);
     let uses = strongest(subject, prepared.as_ref());
     let drawn = Drawn::new(subject, &uses);
+    let regions = samples.regions.as_ref().map(|regions| said(subject, regions, best)).transpose()?;
     Ok(Explanation {
         schema: "atomlearn.explain/1",
         label: subject.class(best),
@@ -104,7 +129,30 @@ pub fn explain<'a>(subject: &'a Subject, samples: &'a Samples, row: usize) -> Re
         kind: classifier.atoms().map(|atoms| atoms.kind).filter(|_| !uses.is_empty()),
         raw: drawn.raw,
         atoms: uses.iter().map(|of| drawn.atom(subject, of)).collect(),
+        class_shares: shares_of_classes(classifier, prepared.as_ref()).map(|mut shares| shares.swap_remove(0)),
+        regions,
         notes: &samples.notes,
+    })
+}
+
+/// How the scores of this class change when regions are taken out.
+fn said<'a>(subject: &'a Subject, regions: &Regions, label: usize) -> Result<Said<'a>, Refusal> {
+    let whole = subject.model.scores(regions.whole.as_ref())?;
+    let without = subject.model.scores(regions.without.as_ref())?;
+    let others = (0..whole.nrows()).filter(|&c| c != label);
+    let next = others.reduce(|best, c| if whole[(c, 0)] > whole[(best, 0)] { c } else { best });
+    let lead = |scores: &Mat<f64>, j: usize| next.map_or(0.0, |next| scores[(label, j)] - scores[(next, j)]);
+    let proba = |scores: &Mat<f64>| {
+        Some(subject.model.probabilities_of_scores(scores.as_ref())?.row(label).iter().copied().collect::<Vec<f64>>())
+    };
+    Ok(Said {
+        rows: regions.rows,
+        cols: regions.cols,
+        against: next.map(|next| subject.class(next)),
+        lead: lead(&whole, 0),
+        leads: (0..without.ncols()).map(|j| lead(&without, j)).collect(),
+        proba: proba(&whole).map(|proba| proba[0]),
+        probas: proba(&without),
     })
 }
 

@@ -31,7 +31,7 @@ pub fn parse(bytes: &[u8], expected: Expected, schema: &TableSchema) -> Result<S
     }
     let features = expected.features;
     let x = Mat::from_fn(features, table.rows, |i, j| table.values[j * features + i]);
-    Ok(Samples { x, notes: Vec::new() })
+    Ok(Samples { x, notes: Vec::new(), regions: None })
 }
 
 /// What is read, row after row. Nothing is kept beyond what the model can take.
@@ -191,7 +191,7 @@ impl<'s> Objects<'s> {
         let encoded = self.schema.encode(rows, cell, place).map_err(|error| Refusal::bad(error.to_string()))?;
         let ignored: Vec<&str> = self.ignored.iter().map(String::as_str).collect();
         let notes = encoded.notes.into_iter().chain(self.schema.ignored(&ignored));
-        Ok(Samples { x: encoded.x, notes: notes.map(|note| note.text).collect() })
+        Ok(Samples { x: encoded.x, notes: notes.map(|note| note.text).collect(), regions: None })
     }
 }
 

@@ -62,7 +62,7 @@ fn path(route: Route, subject: &Subject, names: Names<'_>) -> Value {
         Route::Explain => json!({"post": sends_samples(
             "explain",
             "Why one sample gets its label",
-            vec![parameter("row", "Which of the samples, counted from 0", json!({"type": "integer", "minimum": 0, "default": 0}))],
+            explain_parameters(),
             "Explanation",
             subject,
             names,
@@ -81,9 +81,28 @@ fn path(route: Route, subject: &Subject, names: Names<'_>) -> Value {
     }
 }
 
+fn truth(default: &str) -> Value {
+    json!({"enum": ["true", "false", "1", "0", ""], "default": default})
+}
+
+/// What the address of `/explain` may ask for.
+fn explain_parameters() -> Vec<Value> {
+    vec![
+        parameter(
+            "row",
+            "Which of the samples, counted from 0",
+            json!({"type": "integer", "minimum": 0, "default": 0}),
+        ),
+        parameter(
+            "regions",
+            "Whether the answer says what every region of a photo speaks for; only for photos",
+            truth("false"),
+        ),
+    ]
+}
+
 /// What the address of `/predict` may ask for.
 fn predict_parameters(subject: &Subject) -> Vec<Value> {
-    let truth = |default: &str| json!({"enum": ["true", "false", "1", "0", ""], "default": default});
     let mut parameters = vec![
         parameter("scores", "Whether the answer holds scores", truth("true")),
         parameter("proba", "Whether the answer holds probabilities, if the model has them", truth("true")),
@@ -229,11 +248,13 @@ fn own_schemas(subject: &Subject, config: &Config, names: Names<'_>) -> Map<Stri
     let label_or_none = json!({"enum": withheld, "description": "null if no class is probable enough"});
     let ranked = object(json!({"label": label, "score": score, "proba": share}), &["proba"]);
     let row = json!({"type": "array", "items": number, "minItems": features, "maxItems": features});
-    let rows = json!({"type": "array", "items": row, "minItems": 1, "maxItems": config.max_samples});
+    // More than so many are refused for their number (413), not because they were no samples (400): that is no matter of the schema.
+    let number_of_them = format!("At most {} samples; more are answered with 413", config.max_samples);
+    let rows = json!({"type": "array", "items": row, "minItems": 1, "description": number_of_them});
     let mut forms = vec![rows, row];
     if subject.table.header {
         let sample = named_sample(&subject.table);
-        forms.push(json!({"type": "array", "items": sample, "minItems": 1, "maxItems": config.max_samples}));
+        forms.push(json!({"type": "array", "items": sample, "minItems": 1, "description": number_of_them}));
         forms.push(sample);
     }
     // A column called `rows` is a value of an object.
@@ -276,8 +297,15 @@ fn own_schemas(subject: &Subject, config: &Config, names: Names<'_>) -> Map<Stri
             "proba": {"anyOf": [per_class(&share), {"type": "null"}]},
             "outlier_p": {"anyOf": [share, {"type": "null"}]},
             "atoms": list(&names.reference("Atom")),
+            "class_shares": per_class(&share),
+            "regions": names.reference("Regions"),
             "notes": notes,
-        }), &["notes"]),
+        }), &["class_shares", "regions", "notes"]),
+        "Regions": object(json!({
+            "rows": count, "cols": count, "against": perhaps("string"),
+            "lead": perhaps("number"), "leads": {"type": "array", "items": perhaps("number")},
+            "proba": {"anyOf": [share, {"type": "null"}]}, "probas": {"anyOf": [list(&share), {"type": "null"}]},
+        }), &[]),
         "Atom": object(json!({
             "atom": count, "class": perhaps("string"), "code": number, "share": number, "bytes": picture,
             "neighbours": list(&object(

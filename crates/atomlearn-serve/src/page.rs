@@ -19,7 +19,7 @@ const fn file(path: &'static str, content_type: &'static str, content: &'static 
 }
 
 /// All files.
-pub static FILES: [File; 8] = [
+pub static FILES: [File; 9] = [
     file("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
     file("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
     file("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
@@ -27,6 +27,7 @@ pub static FILES: [File; 8] = [
     file("/pad.js", JAVASCRIPT, include_str!("../page/pad.js")),
     file("/show.js", JAVASCRIPT, include_str!("../page/show.js")),
     file("/photo.js", JAVASCRIPT, include_str!("../page/photo.js")),
+    file("/regions.js", JAVASCRIPT, include_str!("../page/regions.js")),
     file("/picture.js", JAVASCRIPT, include_str!("../page/picture.js")),
 ];
 

@@ -38,13 +38,23 @@ impl Question {
     /// The samples of its body, at most so many.
     pub fn samples(&self, subject: &Subject, max_samples: usize, body: &[u8]) -> Result<Samples, Refusal> {
         let expected = Expected { features: subject.model.prep().n_features(), samples: max_samples };
-        self.form.parse(body, expected, subject)
+        let samples = self.form.parse(body, expected, subject)?;
+        match self.task {
+            Task::Explain { regions: true, .. } if self.form == Form::Image => {
+                let regions = subject.regions(body).map_err(|e| Refusal::bad(e.to_string()))?;
+                Ok(Samples { regions, ..samples })
+            }
+            Task::Explain { regions: true, .. } => Err(Refusal::bad(
+                "only photos have regions; send one as image/jpeg or another image, or leave out `regions`",
+            )),
+            _ => Ok(samples),
+        }
     }
 
     /// The answer without company: scores are made here and now.
     pub fn answer(&self, subject: &Subject, samples: &Samples) -> Result<Reply, Refusal> {
         match self.task {
-            Task::Explain { row } => reply::json(&explain(subject, samples, row)?),
+            Task::Explain { row, .. } => reply::json(&explain(subject, samples, row)?),
             Task::Predict(wanted) => {
                 let p_values = p_values(subject, &samples.x, wanted.outlier)?;
                 answer_of_scores(subject, wanted, &subject.model.scores(samples.x.as_ref())?, p_values, &samples.notes)

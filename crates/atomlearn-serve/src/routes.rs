@@ -175,7 +175,7 @@ impl App {
         match question.task {
             Task::Explain { .. } => off_thread(usize::MAX, move || question.answer(&subject, &samples)).await,
             Task::Predict(wanted) => {
-                let Samples { x, notes } = samples;
+                let Samples { x, notes, .. } = samples;
                 let mut told = None;
                 let p_values = if wanted.outlier || served.drift.is_some() {
                     let (subject, x) = (subject.clone(), x.clone());

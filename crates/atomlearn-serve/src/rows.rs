@@ -5,6 +5,7 @@ use crate::reply::Refusal;
 use crate::subject::Subject;
 use atomlearn::io::{self, ReadOptions};
 use atomlearn::{Error, Mat};
+use atomlearn_features::Regions;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 
@@ -35,6 +36,8 @@ pub struct Samples {
     pub x: Mat<f64>,
     /// What to tell the client about them.
     pub notes: Vec<String>,
+    /// The one photo without each of its regions, where that was asked for.
+    pub regions: Option<Regions>,
 }
 
 /// What samples must be like.
@@ -68,8 +71,8 @@ impl Form {
 
     /// The samples, one per column; at least one, each of the right length, all values finite.
     pub fn parse(self, bytes: &[u8], expected: Expected, subject: &Subject) -> Result<Samples, Refusal> {
-        let plain = |x| Samples { x, notes: Vec::new() };
-        let Samples { x, notes } = match self {
+        let plain = |x| Samples { x, notes: Vec::new(), regions: None };
+        let Samples { x, notes, regions } = match self {
             Form::Json => json_rows::parse(bytes, expected, &subject.table)?,
             Form::Csv { header } => parse_csv(bytes, header, expected, subject)?,
             Form::Npy => plain(io::read_npy("the body", bytes).map_err(|e| Refusal::bad(e.to_string()))?),
@@ -98,7 +101,7 @@ impl Form {
                 "sample {j}, feature {i} (counted from 0) is {value}: remove or impute such values first"
             )));
         }
-        Ok(Samples { x, notes })
+        Ok(Samples { x, notes, regions })
     }
 }
 
@@ -125,7 +128,8 @@ fn parse_csv(bytes: &[u8], header: Option<bool>, expected: Expected, subject: &S
     let data = io::read_csv("the body", bytes, &options, expected.samples);
     let data =
         data.map_err(|e| Refusal::bad(for_clients(&e.to_string())))?.ok_or_else(|| too_many(expected.samples))?;
-    Ok(Samples { x: data.x, notes: data.notes.into_iter().map(|note| for_clients(&note.text)).collect() })
+    let notes = data.notes.into_iter().map(|note| for_clients(&note.text)).collect();
+    Ok(Samples { x: data.x, notes, regions: None })
 }
 
 /// What the reader of tables says, without the flags of the command line: a client has a content type, and what it sends.

@@ -8,7 +8,7 @@ use atomlearn::novelty::Novelty;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
 use atomlearn::{Classifier, Mat, MatRef, Model};
-use atomlearn_features::FeatureMap;
+use atomlearn_features::{FeatureMap, Regions};
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::diagnostics::{self, Graph};
 use atomlearn_lab::{findings, provenance, splits};
@@ -129,6 +129,12 @@ impl Subject {
         let Some(map) = &self.images else { return Ok(None) };
         let features = map.apply(&Picture::decode(Path::new("the image"), bytes)?)?;
         Ok(Some(Mat::from_fn(features.len(), 1, |i, _| features[i])))
+    }
+
+    /// What the bytes of an image file make with each region taken out, if the model takes images.
+    pub fn regions(&self, bytes: &[u8]) -> atomlearn::Result<Option<Regions>> {
+        let Some(map) = &self.images else { return Ok(None) };
+        Ok(Some(map.regions(&Picture::decode(Path::new("the image"), bytes)?)?))
     }
 
     /// Whether samples of several requests may be scored together without changing a bit.

@@ -12,6 +12,8 @@ pub enum Task {
     Explain {
         /// Which one, from 0.
         row: usize,
+        /// Whether to look at every region of a photo.
+        regions: bool,
     },
 }
 
@@ -37,19 +39,21 @@ impl Default for Wanted {
 }
 
 impl Task {
-    /// From the query: that of `/predict` is described at [`Wanted`], `/explain` takes `row=N`; other routes take no samples.
+    /// From the query: that of `/predict` is described at [`Wanted`], `/explain` takes `row=N` and `regions`; other routes take no samples.
     pub fn parse(route: Route, query: &str) -> Result<Self, Refusal> {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let pairs = pairs.map(|pair| (pair, pair.split_once('=').unwrap_or((pair, ""))));
         if route == Route::Explain {
-            let mut row = 0;
+            let (mut row, mut regions) = (0, false);
             for (pair, (name, value)) in pairs {
-                match (name, value.parse()) {
-                    ("row", Ok(number)) => row = number,
-                    _ => return Err(unknown(pair, "row=NUMBER")),
-                }
+                let known = match name {
+                    "row" => value.parse().ok().map(|number| row = number),
+                    "regions" => truth(value).map(|wanted| regions = wanted),
+                    _ => None,
+                };
+                known.ok_or_else(|| unknown(pair, "row=NUMBER, regions=true or regions=false"))?;
             }
-            return Ok(Task::Explain { row });
+            return Ok(Task::Explain { row, regions });
         }
         let mut wanted = Wanted::default();
         for (pair, (name, value)) in pairs {

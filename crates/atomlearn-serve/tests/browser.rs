@@ -265,6 +265,49 @@ fn photo_model(folder: &Path) -> (Subject, Vec<u8>) {
     (Subject::new(model, "stripes", None, None).with_photos(map), stripes(true, 9).to_png().unwrap())
 }
 
+fn drop_photo(browser: &mut Browser, photo: &[u8]) {
+    let drop = format!(
+        "(() => {{ const data = new DataTransfer(); data.items.add(new File([new Uint8Array({photo:?})], 'new.png', {{type: 'image/png'}}));
+        document.body.dispatchEvent(new DragEvent('drop', {{dataTransfer: data, bubbles: true, cancelable: true}})); }})()"
+    );
+    browser.eval(&drop).unwrap();
+}
+
+/// A photo with stripes on its left, and nothing on its right, is dropped: the heat map says that the stripes spoke.
+fn heat_map(browser: &mut Browser) {
+    let mut half = stripes(true, 9);
+    let (width, middle) = (half.width, half.width / 2);
+    half.pixels.iter_mut().enumerate().filter(|(k, _)| k % width >= middle).for_each(|(_, pixel)| *pixel = 120);
+    // The heat map of the photo before is taken away, so that only the new one can be read.
+    browser.wait_for("!document.getElementById('heat').hidden").unwrap();
+    browser.eval("document.getElementById('heat').replaceChildren()").unwrap();
+    drop_photo(browser, &half.to_png().unwrap());
+    browser.wait_for("!document.getElementById('heat').hidden && document.querySelector('#heat i') !== null").unwrap();
+    assert_eq!(browser.eval(LABEL).unwrap(), "down");
+    let read = "(heat => ({ \
+        gives: [...heat.querySelectorAll('i')].map(cell => Number(cell.dataset.gives)), \
+        columns: getComputedStyle(heat).gridTemplateColumns.split(' ').length, \
+        strongest: [...heat.children].findIndex(cell => cell.classList.contains('strongest')), \
+        covers: JSON.stringify(heat.getBoundingClientRect()) === JSON.stringify(document.querySelector('#seen canvas').getBoundingClientRect()), \
+        note: document.getElementById('regions-note').textContent, \
+    }))(document.getElementById('heat'))";
+    let seen = browser.eval(read).unwrap();
+    let gives: Vec<f64> = serde_json::from_value(seen["gives"].clone()).unwrap();
+    let columns = seen["columns"].as_u64().unwrap() as usize;
+    assert!(gives.len().is_multiple_of(columns) && gives.len() > 20 && seen["covers"] == true, "{seen}");
+    let part = |left: bool| -> f64 {
+        gives.iter().enumerate().filter(|(k, _)| (k % columns < columns / 2) == left).map(|(_, give)| give.abs()).sum()
+    };
+    assert!(part(true) > 3.0 * part(false), "{seen}");
+    let strongest = seen["strongest"].as_u64().unwrap() as usize;
+    assert!(strongest % columns <= columns / 2 && gives[strongest] > 0.0, "{seen}");
+    assert!(seen["note"].as_str().unwrap().contains("Without the outlined region"), "{seen}");
+    browser.eval("document.getElementById('regions-toggle').click()").unwrap();
+    assert_eq!(browser.eval("document.getElementById('heat').hidden").unwrap(), true);
+    browser.eval("document.getElementById('regions-toggle').click()").unwrap();
+    assert_eq!(browser.eval("document.getElementById('heat').hidden").unwrap(), false);
+}
+
 #[test]
 fn a_photo_is_dropped_on_the_page() {
     let Some(mut browser) = Browser::start_if_any().unwrap() else { return };
@@ -274,15 +317,13 @@ fn a_photo_is_dropped_on_the_page() {
     for (width, dark) in [(1280, false), (390, true)] {
         browser.device(width, 900, dark).unwrap();
         open(&mut browser, &server.url());
-        let drop = format!(
-            "(() => {{ const data = new DataTransfer(); data.items.add(new File([new Uint8Array({photo:?})], 'new.png', {{type: 'image/png'}}));
-            document.body.dispatchEvent(new DragEvent('drop', {{dataTransfer: data, bubbles: true, cancelable: true}})); }})()"
-        );
-        browser.eval(&drop).unwrap();
+        drop_photo(&mut browser, &photo);
         browser.wait_for(&format!("{LABEL} === 'down'")).unwrap();
         let shown = browser.eval("document.querySelector('#seen canvas').getAttribute('aria-label')").unwrap();
         assert_eq!(shown, "the photo new.png");
         check(&mut browser, &format!("photo, {width} px"), dark);
+        heat_map(&mut browser);
+        check(&mut browser, &format!("heat map, {width} px"), dark);
         browser.screenshot(&format!("photo-{width}")).unwrap();
         silent(&browser, &server.url());
     }

@@ -14,6 +14,7 @@ pub struct Dataset {
     classes: Vec<String>,
     order: Vec<usize>,
     groups: Option<Vec<usize>>,
+    weights: Option<Vec<f64>>,
 }
 
 /// Class names in class order, and the class of every sample.
@@ -84,7 +85,7 @@ impl Dataset {
         }
         let mut sizes = vec![0usize; classes.len()];
         targets.iter().for_each(|&c| sizes[c] += 1);
-        Ok(Dataset { x: selected, blocks: Blocks::from_sizes(sizes), classes, order, groups: None })
+        Ok(Dataset { x: selected, blocks: Blocks::from_sizes(sizes), classes, order, groups: None, weights: None })
     }
 
     /// The same data with a group number for every sample, in the order of the data given to [`Dataset::new`]: samples of one group (several
@@ -105,9 +106,58 @@ impl Dataset {
         Ok(Dataset { groups: Some(sorted), ..self })
     }
 
-    /// The samples at these columns, without their groups; a class of which none is among them is left out.
+    /// The same data with a weight for every sample, in the order of the data given to [`Dataset::new`]: a weight of two stands for the sample
+    /// twice, zero for its absence. Samples of weight zero are left out, and a class of which nothing else is left; weights that
+    /// are all one are none.
+    pub fn with_weights(self, weights: &[f64]) -> Result<Self> {
+        if weights.len() != self.n_samples() {
+            return Err(Error::Shape {
+                what: "weights of samples".into(),
+                expected: format!("one per sample ({})", self.n_samples()),
+                found: weights.len().to_string(),
+            });
+        }
+        if let Some(i) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return Err(Error::Data(format!(
+                "the weight of sample {i} (counted from 0) is {}: weights must be numbers that are not negative",
+                weights[i]
+            )));
+        }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(Error::Data("the weight of every sample is zero: nothing is left to learn from".into()));
+        }
+        let sorted: Vec<f64> = self.order.iter().map(|&i| weights[i]).collect();
+        if sorted.iter().all(|w| *w == 1.0) {
+            return Ok(self);
+        }
+        let places: Vec<usize> = (0..sorted.len()).filter(|&i| sorted[i] > 0.0).collect();
+        if places.len() == sorted.len() {
+            return Ok(Dataset { weights: Some(sorted), ..self });
+        }
+        let left = self.subset(&places)?;
+        let of_columns = |column: usize| places[left.order[column]];
+        let columns: Vec<usize> = (0..places.len()).map(of_columns).collect();
+        let weights: Vec<f64> = columns.iter().map(|&column| sorted[column]).collect();
+        Ok(Dataset {
+            order: columns.iter().map(|&column| self.order[column]).collect(),
+            groups: self.groups.map(|groups| columns.iter().map(|&column| groups[column]).collect()),
+            weights: weights.iter().any(|w| *w != 1.0).then_some(weights),
+            ..left
+        })
+    }
+
+    /// The samples at these columns with their weights, without their groups; a class of which none is among them is left out.
     pub fn subset(&self, places: &[usize]) -> Result<Self> {
-        Dataset::from_places(self.x(), &self.classes, &self.targets(), places)
+        let part = Dataset::from_places(self.x(), &self.classes, &self.targets(), places)?;
+        let weights = self.weights.as_ref().map(|weights| part.order.iter().map(|&i| weights[places[i]]).collect());
+        Ok(Dataset { weights, ..part })
+    }
+
+    /// The same samples, classes and order with weights from a quarter to two.
+    #[cfg(test)]
+    pub(crate) fn weighted_for_tests(&self) -> Self {
+        let weights = (0..self.n_samples()).map(|i| 0.25 * (1 + i * i % 8) as f64).collect();
+        Dataset { weights: Some(weights), ..self.clone() }
     }
 
     /// All samples but one.
@@ -119,6 +169,40 @@ impl Dataset {
     /// The group of every column, if there are groups.
     pub fn groups(&self) -> Option<&[usize]> {
         self.groups.as_deref()
+    }
+
+    /// The weight of every column, if not all are one.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// Roots of the weights: what multiplies the samples where their squares are summed.
+    pub fn roots(&self) -> Option<Vec<f64>> {
+        self.weights.as_ref().map(|weights| weights.iter().map(|w| w.sqrt()).collect())
+    }
+
+    /// The sum of the weights of each class: its number of samples, where there are none.
+    pub fn class_weights(&self) -> Vec<f64> {
+        let of_class = |range: std::ops::Range<usize>| match &self.weights {
+            Some(weights) => weights[range].iter().sum(),
+            None => range.len() as f64,
+        };
+        self.blocks.ranges().map(of_class).collect()
+    }
+
+    /// The same classes with every sample multiplied by the root of its weight, and without weights.
+    pub fn times_roots(&self) -> std::borrow::Cow<'_, Self> {
+        let Some(roots) = self.roots() else { return std::borrow::Cow::Borrowed(self) };
+        let x = Mat::from_fn(self.n_features(), self.n_samples(), |i, j| self.x[(i, j)] * roots[j]);
+        let Dataset { x: _, blocks, classes, order, groups, weights: _ } = self;
+        std::borrow::Cow::Owned(Dataset {
+            x,
+            blocks: blocks.clone(),
+            classes: classes.clone(),
+            order: order.clone(),
+            groups: groups.clone(),
+            weights: None,
+        })
     }
 
     /// The samples, features x samples, grouped by class.
@@ -178,13 +262,14 @@ impl Dataset {
         }
         check_finite(&x)?;
         // Field by field: the features that are replaced are not copied.
-        let Dataset { x: _, blocks, classes, order, groups } = self;
+        let Dataset { x: _, blocks, classes, order, groups, weights } = self;
         Ok(Dataset {
             x,
             blocks: blocks.clone(),
             classes: classes.clone(),
             order: order.clone(),
             groups: groups.clone(),
+            weights: weights.clone(),
         })
     }
 }
@@ -274,6 +359,25 @@ mod tests {
         assert!(Dataset::from_targets(&x, &all.classes[..3], &all.targets).is_err());
         let moved = whole.with_features(Mat::zeros(1, 7)).unwrap();
         assert_eq!((moved.n_features(), moved.order(), moved.classes()), (1, whole.order(), whole.classes()));
+    }
+
+    #[test]
+    fn weights_follow_their_samples_and_zero_leaves_them_out() {
+        let x = Mat::from_fn(1, 5, |_, j| j as f64);
+        let data = || Dataset::new(&x, &names(&["b", "a", "c", "a", "b"])).unwrap();
+        let weighted = data().with_groups(&[0, 1, 2, 3, 4]).unwrap().with_weights(&[0.5, 0.0, 0.0, 2.0, 3.0]).unwrap();
+        assert_eq!((weighted.classes(), weighted.order()), (&names(&["a", "b"])[..], &[3, 0, 4][..]));
+        assert_eq!(weighted.weights(), Some(&[2.0, 0.5, 3.0][..]));
+        assert_eq!((weighted.groups(), weighted.x()[(0, 1)]), (Some(&[3, 0, 4][..]), 0.0));
+        assert_eq!(weighted.class_weights(), [2.0, 3.5]);
+        assert_eq!(weighted.subset(&[2, 0]).unwrap().weights(), Some(&[2.0, 3.0][..]));
+        assert_eq!(weighted.times_roots().x()[(0, 0)], 3.0 * 2f64.sqrt());
+        assert!(data().with_weights(&[1.0; 5]).unwrap().weights().is_none());
+        let message = |weights: &[f64]| data().with_weights(weights).unwrap_err().to_string();
+        assert!(message(&[1.0; 4]).contains("one per sample (5)"));
+        assert!(message(&[1.0, -1.0, 1.0, 1.0, 1.0]).starts_with("the weight of sample 1"));
+        assert!(message(&[f64::NAN; 5]).contains("NaN") && message(&[0.0; 5]).contains("every sample is zero"));
+        assert!(message(&[1.0, 0.0, 0.0, 0.0, 1.0]).contains("only one class (`b`)"));
     }
 
     #[test]

@@ -31,6 +31,20 @@ pub fn strongest_atoms(model: &dyn Classifier, prepared: MatRef<'_, f64>, most: 
     (0..prepared.ncols()).map(of_sample).collect()
 }
 
+/// The share of every class's atoms in each prepared sample, as [`AtomUse::share`] has it; nothing for models whose atoms have no
+/// class or no code.
+pub fn shares_of_classes(model: &dyn Classifier, prepared: MatRef<'_, f64>) -> Option<Vec<Vec<f64>>> {
+    let (atoms, codes) = coded(model, prepared)?;
+    let blocks = atoms.classes?;
+    let of_sample = |j: usize| {
+        let strength = |k: usize| codes[(k, j)].abs() * atoms.columns.col(k).norm_l2();
+        let by_class: Vec<f64> = blocks.ranges().map(|range| range.map(strength).sum()).collect();
+        let total: f64 = by_class.iter().sum();
+        by_class.iter().map(|sum| if total > 0.0 { sum / total } else { 0.0 }).collect()
+    };
+    Some((0..prepared.ncols()).map(of_sample).collect())
+}
+
 /// `|x - D_c z_c|` of every class (rows) and prepared sample (columns), for models whose dictionary has classes.
 pub fn class_residuals(model: &dyn Classifier, prepared: MatRef<'_, f64>) -> Option<Mat<f64>> {
     let (atoms, codes) = coded(model, prepared)?;
@@ -66,6 +80,13 @@ mod tests {
         for of_sample in &uses {
             assert!((of_sample.iter().map(|of| of.share).sum::<f64>() - 1.0).abs() < 1e-12);
             assert!(of_sample.windows(2).all(|two| two[0].share >= two[1].share));
+        }
+        let by_class = shares_of_classes(&model, train.x()).unwrap();
+        for (shares, of_sample) in by_class.iter().zip(&uses) {
+            for (c, range) in model.atoms().unwrap().classes.unwrap().ranges().enumerate() {
+                let own: f64 = of_sample.iter().filter(|of| range.contains(&of.atom)).map(|of| of.share).sum();
+                assert!((own - shares[c]).abs() < 1e-12);
+            }
         }
         let few = strongest_atoms(&model, train.x(), 2);
         assert!(few.iter().zip(&uses).all(|(few, all)| few[..] == all[..2]));

@@ -36,6 +36,9 @@ pub trait Fit: Params + Send + Sync + 'static {
     /// True if training leaves samples out by [groups](crate::Dataset::groups) where it leaves any out.
     const LEAVES_GROUPS_OUT: bool = false;
 
+    /// True if training uses the [weights](crate::Dataset::weights) of samples.
+    const WEIGHTS: bool = false;
+
     /// True if models have [calibrated probabilities](Classifier::probabilities_block); the scores of the rule in use are then
     /// their logarithms.
     const PROBABILITIES: bool = false;
@@ -98,17 +101,25 @@ pub trait Fit: Params + Send + Sync + 'static {
         terms[0].clone()
     }
 
+    /// Refuses weights that training would not use, then checks the parameters against the data.
+    fn check(&self, train: &Dataset) -> Result<()> {
+        if train.weights().is_some() && !Self::WEIGHTS {
+            return Err(Error::Data(format!("`{}` does not use weights of samples", Self::KEY)));
+        }
+        self.validate(train)
+    }
+
     /// Checks everything, then learns.
     fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model> {
         params::check(self)?;
-        self.validate(train)?;
+        self.check(train)?;
         self.choose(train, watch)?.learn(train, watch)
     }
 
     /// Checks everything, then goes on from a state that the same parameters left on the same data; `max_iter` may be larger.
     fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
         params::check(self)?;
-        self.validate(train)?;
+        self.check(train)?;
         self.choose(train, watch)?.learn_on(train, state, watch)
     }
 }

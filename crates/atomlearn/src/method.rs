@@ -2,7 +2,7 @@
 
 use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
-use crate::rounds::{Message, Moments, Partitioned, Rounds, Start};
+use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, Start};
 use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
@@ -43,7 +43,7 @@ impl<M: Fit> AnyFit for Checked<M> {
     }
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn AnyFit>> {
-        self.0.validate(train)?;
+        self.0.check(train)?;
         Ok(Box::new(Checked(self.0.choose(train, watch)?)))
     }
 
@@ -52,12 +52,12 @@ impl<M: Fit> AnyFit for Checked<M> {
     }
 
     fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
-        self.0.validate(train)?;
+        self.0.check(train)?;
         Ok(Box::new(self.0.choose(train, watch)?.learn(train, watch)?))
     }
 
     fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
-        self.0.validate(train)?;
+        self.0.check(train)?;
         Ok(Box::new(self.0.choose(train, watch)?.learn_on(train, state, watch)?))
     }
 
@@ -97,6 +97,8 @@ pub struct Method {
     pub iterates: bool,
     /// True if training heeds the groups of samples.
     pub leaves_groups_out: bool,
+    /// True if training uses the weights of samples.
+    pub weights: bool,
     /// True if models have calibrated probabilities.
     pub probabilities: bool,
     /// Preprocessing where a user asks for none; see [`Method::settle`].
@@ -107,6 +109,7 @@ pub struct Method {
     /// True if scores have a closed form, which can be [exported](crate::Model::to_onnx).
     pub closed_form: bool,
     partitioned: Option<InPartitions>,
+    from_sums: Option<FromSumsFn>,
     describe: fn() -> Vec<ParamInfo>,
     parse: fn(&Values) -> Result<Box<dyn AnyFit>>,
 }
@@ -119,6 +122,7 @@ pub(crate) struct InPartitions {
     pub(crate) resume: ResumeRoundsFn,
 }
 
+type FromSumsFn = fn(&Values, &ClassSums, &mut dyn Observer) -> Result<Parts>;
 type BeginFn = fn(&Values, &Moments, &[Mat<f64>], &mut dyn Observer) -> Result<Start>;
 type ResumeRoundsFn = fn(&Values, &mut Message, &Moments, &[String]) -> Result<Box<dyn Rounds>>;
 impl Method {
@@ -133,12 +137,14 @@ impl Method {
             iteration: M::ITERATION,
             iterates: M::ITERATES,
             leaves_groups_out: M::LEAVES_GROUPS_OUT,
+            weights: M::WEIGHTS,
             probabilities: M::PROBABILITIES,
             default_prep: M::DEFAULT_PREP,
             given_prep: M::GIVEN_PREP,
             independent_samples: M::INDEPENDENT_SAMPLES,
             closed_form: M::CLOSED_FORM,
             partitioned: None,
+            from_sums: None,
             describe: M::describe,
             parse: |values| Ok(Box::new(Checked(params::from_map::<M>(values)?))),
         }
@@ -155,6 +161,34 @@ impl Method {
             },
         };
         Method { partitioned: Some(partitioned), ..self }
+    }
+
+    /// The same method, which also learns from the sums over each class alone.
+    pub(crate) const fn with_sums<M: FromSums>(self) -> Self {
+        let learn: FromSumsFn = |values, sums, watch| params::from_map::<M>(values)?.learn_from_sums(sums, watch);
+        Method { from_sums: Some(learn), ..self }
+    }
+
+    /// True if the sums over each class are all that it needs, so that samples can come in batches and go.
+    pub fn learns_from_sums(&self) -> bool {
+        self.from_sums.is_some()
+    }
+
+    /// Learns from sums over samples alone.
+    pub fn fit_sums(
+        &self,
+        values: &Values,
+        classes: &[String],
+        sums: &ClassSums,
+        watch: &mut dyn Observer,
+    ) -> Result<Box<dyn Classifier>> {
+        let learn = self.from_sums.ok_or_else(|| {
+            Error::Data(format!("`{}` needs the samples themselves: it cannot learn from sums alone", self.key))
+        })?;
+        sums.check()?;
+        let values = self.complete(values)?;
+        let parts = learn(&values, sums, watch)?;
+        self.restore(&values, parts.of("model", classes.to_vec()))
     }
 
     /// True if it learns from sums over partitions, see [`crate::scale`].
@@ -236,6 +270,7 @@ impl Method {
             .map(|preset| json!({"name": preset.name, "doc": preset.doc, "values": (preset.values)()}));
         json!({
             "key": self.key, "title": self.title, "paper": self.paper, "default_prep": self.default_prep,
+            "weights": self.weights, "from_sums": self.learns_from_sums(),
             "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
         })
     }

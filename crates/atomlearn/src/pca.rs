@@ -84,6 +84,23 @@ pub fn mean(x: impl View) -> Vec<f64> {
     mean
 }
 
+/// The mean of columns with weights; their plain mean where there are none.
+pub(crate) fn weighted_mean<'a>(x: impl View, weights: impl Into<Option<&'a [f64]>>) -> Vec<f64> {
+    let x = x.view();
+    let Some(weights) = weights.into() else { return mean(x) };
+    let total: f64 = weights.iter().sum();
+    let mut mean = vec![0.0; x.nrows()];
+    // The second turn takes up what the first one lost to rounding far from zero.
+    for _ in 0..2 {
+        let mut rest = vec![0.0; x.nrows()];
+        for (column, weight) in x.col_iter().zip(weights) {
+            rest.iter_mut().zip(column.iter()).zip(&mean).for_each(|((rest, v), mean)| *rest += weight * (v - mean));
+        }
+        mean.iter_mut().zip(rest).for_each(|(mean, rest)| *mean += rest / total);
+    }
+    mean
+}
+
 /// The columns without `origin`.
 pub fn centred(x: impl View, origin: &[f64]) -> Mat<f64> {
     let x = x.view();

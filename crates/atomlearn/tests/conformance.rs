@@ -291,7 +291,11 @@ fn ways(method: &Method) -> Vec<Values> {
         "lrsdl" => json!([{}, {"constraint": "sphere", "refit": false}, {"shared_atoms": 0}, {"lambda3": 1e3}]),
         "cadl" => json!([{"lambda2": 1e-2}, {"updates": "exact", "refit": false}]),
         "sadl" => json!([{}, {"solver": "block-descent", "normalize_rows": true}]),
+        "lcle-dl" => json!([{}, {"constraint": "free", "start": "k-svd", "knn": 3}]),
+        "ledl" => json!([{}, {"start": "random", "readout": "joint"}]),
         "dpl" => json!([{}, {"atoms_per_class": 3}]),
+        "dpl-sv" => json!([{"lambda2": 1e-2}, {"lambda2": 0.0, "rule": "svm", "atoms_per_class": 3}]),
+        "analysis-ksvd" => json!([{}, {"pursuit": "backward-greedy", "rows": 12, "threshold": 0.0}]),
         "dadl" => json!([{}, {"threshold": true, "knn": 60}]),
         _ => json!([{}]),
     };

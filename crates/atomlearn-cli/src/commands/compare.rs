@@ -196,7 +196,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let from = origin(Some((&args.data, &args.reading)));
     let mut records = run_plan(&plan, &kept, look_inside, from.clone(), console)?;
     if args.learning_curve {
-        for splits in shorter(&splits, &data) {
+        for splits in splits.shorter(&data) {
             let share = 100.0 * splits.curve.unwrap_or(1.0);
             console.note(&format!("learning curve: {share} % of the training samples"));
             records.extend(run_plan(&Plan { splits: &splits, ..plan }, &kept, false, from.clone(), console)?);
@@ -241,18 +241,6 @@ fn external(commands: &[String], prep: Option<&PrepSpec>, others: &[Entry]) -> R
         entries.push(entry);
     }
     Ok(entries)
-}
-
-/// The splits of a learning curve with ever more of the training samples, those left out that have no more than the one before.
-fn shorter(splits: &Splits, data: &LabData) -> Vec<Splits> {
-    let mut parts: Vec<Splits> = Vec::new();
-    for share in splits::CURVE_SHARES {
-        let part = splits.with_share(data, share);
-        if part.splits != splits.splits && parts.last().is_none_or(|last| last.splits != part.splits) {
-            parts.push(part);
-        }
-    }
-    parts
 }
 
 /// Where results of this command come from.
@@ -360,7 +348,11 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
             "crossed" => "paired test over samples and splits",
             _ => "corrected resampled t-test",
         };
-        text += &format!("\n* best; {name} against it (p-values after Holm's correction for all pairs):\n");
+        let number = match tests.len() {
+            1 => "one test".into(),
+            n => format!("after Holm's correction for these {n} tests"),
+        };
+        text += &format!("\n* best; {name} against it (p-values {number}):\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
     }
     if let Some(sentence) = tables::ranked_by(comparison) {

@@ -33,6 +33,9 @@ pub struct Args {
     /// Use the test part of the first split of this file only
     #[arg(long, value_name = "FILE")]
     splits: Option<PathBuf>,
+    /// Leave out images that cannot be read, instead of stopping
+    #[arg(long)]
+    skip_broken: bool,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -42,9 +45,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
     let data = match feature_map(&model, &args.data)? {
         Some(map) => {
-            let source = images::source(&map, &args.data, false, console)?;
+            let source = images::readable_source(&map, &args.data, args.skip_broken, console)?;
             LabData::new(&source.name, source.sha256, source.raw)?
         }
+        None if args.skip_broken => return Err(Failure::usage("--skip-broken is for a folder of images")),
         None => args.reading.read_labelled_for(&args.data, &model, console)?,
     };
     let (places, part) = match &args.splits {

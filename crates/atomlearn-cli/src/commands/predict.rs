@@ -44,7 +44,7 @@ pub struct Args {
     /// Add the score of every class, larger = more likely
     #[arg(long)]
     scores: bool,
-    /// Add the calibrated probability of every class, for methods that have such
+    /// Add the calibrated probability of every class, for models that have such
     #[arg(long)]
     proba: bool,
     /// Decision rule, for models that have several [default: the one chosen in training]
@@ -78,7 +78,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let map = feature_map(&model, &args.data)?;
     // Photos are looked through by people, who want to know how sure the label is.
-    let probability = map.is_some() && model.method().probabilities && rule == model.classifier().rule();
+    let probability = map.is_some() && has_probabilities(&model) && rule == model.classifier().rule();
     let source = match map {
         Some(map) => images::source(&map, &args.data, args.skip_broken, console)?,
         None => args.reading.read_for(&args.data, &model, args.skip_broken, console)?,
@@ -117,16 +117,22 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     write_output(args.output.as_deref(), &table.finish().map_err(not_written)?, console)
 }
 
+/// Whether the method has probabilities, or Python has calibrated its scores.
+fn has_probabilities(model: &Model) -> bool {
+    model.method().probabilities || model.inverse_temperature().is_some()
+}
+
 /// Refuses probabilities that there are none of.
 fn check_proba(args: &Args, model: &Model, rule: &str) -> Result<(), Failure> {
     if !args.proba {
         return Ok(());
     }
     let method = model.method();
-    if !method.probabilities {
+    if !has_probabilities(model) {
         let able = METHODS.iter().filter(|method| method.probabilities).map(|method| method.key).collect::<Vec<_>>();
         return Err(Failure::usage(format!(
-            "--proba: `{}` has scores (--scores), but no calibrated probabilities; these methods have them: {}",
+            "--proba: this model of `{}` has scores (--scores), but no calibrated probabilities; models of these methods have them: {}; \
+             and those that Python fitted with probability=True",
             method.key,
             able.join(", ")
         )));
@@ -200,7 +206,8 @@ impl Answers {
         broken: Vec<bool>,
     ) -> atomlearn::Result<Self> {
         let scores = scores_of(model, x, rule)?;
-        let proba = if columns.proba || columns.probability { model.probabilities(x)? } else { None };
+        let wanted = columns.proba || columns.probability;
+        let proba = wanted.then(|| model.probabilities_of_scores(scores.as_ref())).flatten();
         Ok(Answers { scores, proba, broken })
     }
 

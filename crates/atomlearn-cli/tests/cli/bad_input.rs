@@ -114,7 +114,7 @@ fn more_atoms_than_samples_is_refused_or_warned_about() {
             match run.code {
                 // Rows of an analysis operator and pairs of DPL are not drawn from the samples; any number is fine.
                 0 => assert!(
-                    run.err.contains("warning:") || ["cadl", "sadl", "dpl"].contains(&key),
+                    run.err.contains("warning:") || ["cadl", "sadl", "lctl", "dpl", "dpl-sv"].contains(&key),
                     "{key}: trained without a word"
                 ),
                 2 | 3 => assert!(run.err.contains("atoms_per_class"), "{key}: {}", run.err),

@@ -170,7 +170,7 @@ fn methods_are_compared_over_samples_and_splits_and_against_guessing() {
     let csv = place.ok(&format!("{line} --resume --format csv"));
     assert!(csv.lines().last().unwrap().starts_with("majority,,3,"), "{csv}");
     let latex = place.ok(&format!("{line} --resume --format latex"));
-    assert!(latex.contains("% @article{crc,") && latex.contains("% @software{atomlearn,"), "{latex}");
+    assert!(latex.contains("% @inproceedings{crc,") && latex.contains("% @software{atomlearn,"), "{latex}");
     place.ok("report r.jsonl --paired-test corrected-resampled-t -o page.html");
     let page = String::from_utf8(read(&place.path("page.html"))).unwrap();
     assert!(page.contains("Nadeau and Bengio) over the splits"));

@@ -1,6 +1,7 @@
 //! Images in: feature files, maps, models that take images, pages that show them.
 
 use crate::Place;
+use crate::serving::Served;
 
 /// Three classes of grey images with stripes of their own direction, in two sizes.
 pub fn photos(place: &Place, per_class: usize) {
@@ -183,6 +184,12 @@ fn auto_chooses_features_of_photos_and_everything_after_takes_photos() {
     let rows = place.ok("predict p.model photos --skip-broken");
     assert!(rows.lines().any(|row| row == "slant/92.jpg,,"), "{rows}");
 
+    let card = place.ok("report --card p.model");
+    let title = chosen["title"].as_str().unwrap();
+    for part in ["gives a photo one of 3 labels", "image-classification", title, "predict p.model photos/"] {
+        assert!(card.contains(part), "no {part} in {card}");
+    }
+    assert!(!card.contains("raw numbers"), "{card}");
     let export = place.run("export p.model --onnx p.onnx --json");
     assert_eq!(export.code, 0, "{}", export.err);
     let export: serde_json::Value = serde_json::from_str(&export.out).unwrap();
@@ -213,6 +220,17 @@ fn a_split_file_holds_out_photos_from_features_and_model() {
     assert_eq!(tested["samples"], 6);
     // The same images teach words and model, so that both ways find the same.
     assert_eq!(tested["accuracy"], compared["results"][0]["accuracy"][0]);
+    // So it is where broken images are left out: none of the held-out photos trains.
+    place.write("photos/across/00a.png", "no image");
+    let line = line.replace("--seed 3", "--seed 3 --skip-broken");
+    let compared = place.json(&format!("{line} --save-splits t.json --json"));
+    let model =
+        "train photos --features fisher --words 4 --method ridge --splits t.json --skip-broken -o q.model --json";
+    assert_eq!(place.json(model)["samples"], 12);
+    place.refuses("evaluate q.model photos --splits t.json", 3, &["00a.png", "--skip-broken"]);
+    let tested = place.json("evaluate q.model photos --splits t.json --skip-broken --json");
+    assert_eq!(tested["samples"], 6);
+    assert_eq!(tested["accuracy"], compared["results"][0]["accuracy"][0]);
 }
 
 #[test]
@@ -229,27 +247,40 @@ fn features_that_saw_test_images_are_warned_about() {
     assert!(other.code == 0 && other.err.contains("learned from"), "{}", other.err);
 }
 
+/// The scores of a prediction as CSV with `--scores`, by file: the columns after those of label and probability.
+fn scores_of(csv: &str) -> Vec<Vec<f64>> {
+    let mut lines = csv.lines();
+    let first = lines.next().unwrap().split(',').position(|name| name.starts_with("score_")).unwrap();
+    lines.map(|row| row.split(',').skip(first).map(|cell| cell.parse().unwrap()).collect()).collect()
+}
+
 #[test]
-fn features_of_a_photo_are_the_same_in_every_command() {
+fn features_of_a_photo_are_the_same_to_the_bit_in_every_command() {
     let place = Place::new();
     photos(&place, 5);
-    place.ok("features photos --kind fisher --words 4 --save-map f.map -o f.npz");
-    place.ok("train photos --map f.map -o p.model");
-    let from_photos = place.ok("predict p.model photos --scores");
-    let from_features = place.ok("predict p.model f.npz --scores");
-    let without = |csv: &str, column: usize| -> Vec<String> {
-        let cells = |row: &str| {
-            row.split(',')
-                .enumerate()
-                .filter(|(i, _)| *i != column)
-                .map(|(_, c)| c.to_string())
-                .collect::<Vec<_>>()
-                .join(",")
-        };
-        csv.lines().map(cells).collect()
-    };
-    // Photos have the column `probability` besides.
-    assert_eq!(without(&from_photos, 2), without(&from_features, usize::MAX));
+    let pgm = crate::read(&place.path("photos/down/02.pgm"));
+    let picture = atomlearn::io::pictures::Picture::decode("a.pgm".as_ref(), &pgm).unwrap();
+    place.write("photos/down/90.png", picture.to_png().unwrap());
+    place.write("photos/down/91.jpg", picture.to_jpeg().unwrap());
+    for kind in ["pixels --size 9x7", "fisher --words 4", "sift-pyramid --words 8"] {
+        place.ok(&format!("features photos --kind {kind} --save-map f.map -o f.npz --force"));
+        place.ok("train photos --map f.map -o p.model --force");
+        let from_photos = scores_of(&place.ok("predict p.model photos --scores"));
+        assert_eq!((from_photos.len(), from_photos[0].len()), (17, 3));
+        let bits = |scores: &[f64]| scores.iter().map(|score| score.to_bits()).collect::<Vec<u64>>();
+        let from_features = scores_of(&place.ok("predict p.model f.npz --scores"));
+        let served = Served::start(&place, "--quiet serve p.model --port 0");
+        let files = place.json("predict p.model photos --json");
+        for (i, name) in files["names"].as_array().unwrap().iter().enumerate() {
+            let bytes = crate::read(&place.path(&format!("photos/{}", name.as_str().unwrap())));
+            // The server goes by the bytes, whatever the kind of image is called.
+            let (head, answer) = served.post_as("image/unknown", "/predict", &bytes);
+            assert!(head.starts_with("HTTP/1.1 200"), "{kind}, {name}: {answer}");
+            let from_server: Vec<f64> = serde_json::from_value(answer["scores"][0].clone()).unwrap();
+            assert_eq!(bits(&from_server), bits(&from_photos[i]), "{kind}, {name}");
+            assert_eq!(bits(&from_features[i]), bits(&from_photos[i]), "{kind}, {name}");
+        }
+    }
 }
 
 #[test]
@@ -273,7 +304,7 @@ fn networks_that_are_known_are_named_with_their_source() {
     place.refuses(
         "features photos --kind onnx -o a.npz",
         2,
-        &["--onnx FILE", "sface", "efficientnet-lite0", "aligned faces"],
+        &["--onnx FILE", "sface", "efficientnet-lite0", "aligned faces", "--preset efficientnet-lite", "--layer fc1"],
     );
     place.refuses("features photos --kind onnx --onnx sface -o a.npz", 2, &["opencv_zoo", "Apache-2.0", "sha256"]);
 }

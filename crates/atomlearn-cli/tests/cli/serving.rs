@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
-struct Served {
+pub struct Served {
     process: Child,
     address: String,
     errors: BufReader<ChildStderr>,
@@ -21,7 +21,7 @@ impl Drop for Served {
 }
 
 impl Served {
-    fn start(place: &Place, line: &str) -> Self {
+    pub fn start(place: &Place, line: &str) -> Self {
         let mut process = Command::new(PROGRAM)
             .args(line.split_whitespace())
             .current_dir(place.path("."))
@@ -37,10 +37,15 @@ impl Served {
     }
 
     fn post(&self, path: &str, body: &str) -> (String, Value) {
+        self.post_as("application/json", path, body.as_bytes())
+    }
+
+    pub fn post_as(&self, content_type: &str, path: &str, body: &[u8]) -> (String, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
-        let head = "Host: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n";
-        write!(stream, "POST {path} HTTP/1.1\r\n{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+        let head = format!("Host: localhost\r\nContent-Type: {content_type}\r\nConnection: close\r\n");
+        write!(stream, "POST {path} HTTP/1.1\r\n{head}Content-Length: {length}\r\n\r\n").unwrap();
+        stream.write_all(body).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();

@@ -17,9 +17,9 @@
 
 mod mixture;
 
-use crate::extract::{Found, Watch, each_image, take_broken};
+use crate::extract::{Found, Watch};
 use crate::frame::Crop;
-use crate::sift::{Dense, Descriptors, Directions, LENGTH, within};
+use crate::sift::{Dense, Descriptors, Directions, Drawn, LENGTH, within};
 use atomlearn::io::pictures::{ImageFile, Picture};
 use atomlearn::linalg::mul;
 use atomlearn::pca::pca;
@@ -142,21 +142,19 @@ impl Fisher {
         watch: &dyn Watch,
     ) -> Result<(Self, Found)> {
         spec.check()?;
-        let drawn = spec.dense().draw(spec.descriptors, spec.seed, images, train, skip_broken, watch)?;
-        let local = Local::fit(drawn.descriptors.as_ref(), spec.descriptor_dim)?;
-        let drawn_local = local.apply(&Descriptors { values: drawn.descriptors, centres: drawn.centres });
-        let mixture = Mixture::fit(drawn_local.as_ref(), spec.components, spec.seed, watch)?;
-        drop(drawn_local);
-        let vector = |_, picture: &Picture| {
+        let Drawn { descriptors, centres, readable, broken } =
+            spec.dense().draw(spec.descriptors, spec.seed, images, train, skip_broken, watch)?;
+        let local = Local::fit(descriptors.as_ref(), spec.descriptor_dim)?;
+        let drawn = local.apply(&Descriptors { values: descriptors, centres });
+        let mixture = Mixture::fit(drawn.as_ref(), spec.components, spec.seed, watch)?;
+        drop(drawn);
+        let vector = |picture: &Picture| {
             let descriptors = spec.dense().describe(picture)?;
             Ok(mixture.fisher_vector(local.apply(&descriptors).as_ref()))
         };
-        let vectors = each_image(images, &drawn.readable, "training images", watch, vector)?;
-        let (vectors, more) = take_broken(vectors, images, skip_broken)?;
-        let directions = Directions::fit(&vectors, spec.dim)?;
-        let features = vectors.iter().map(|(place, vector)| (*place, directions.project(vector))).collect();
-        let broken = [drawn.broken, more].concat();
-        Ok((Fisher { spec: spec.clone(), local, mixture, directions }, (features, broken)))
+        let seen = (&readable[..], broken);
+        let (directions, found) = Directions::of_images(vector, spec.dim, images, seen, skip_broken, watch)?;
+        Ok((Fisher { spec: spec.clone(), local, mixture, directions }, found))
     }
 
     /// Rebuilds a map from its parts, which may come from a hostile file.

@@ -24,6 +24,16 @@ pub enum Preset {
 }
 
 impl Preset {
+    /// What it is called on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Imagenet => "imagenet",
+            Preset::Caffe => "caffe",
+            Preset::EfficientnetLite => "efficientnet-lite",
+            Preset::None => "none",
+        }
+    }
+
     /// Mean and deviation of every channel of the network's input, in values from 0 to 255.
     #[cfg(feature = "networks")]
     pub(crate) fn moments(self) -> ([f32; 3], [f32; 3]) {

@@ -1,9 +1,10 @@
 //! k-means with k-means++ starting points: the visual words.
 
+use super::nearest::Nearest;
 use crate::extract::{Watch, stop_if_asked};
-use atomlearn::kernel::{spread_out, squared_distances};
+use atomlearn::kernel::spread_out;
 use atomlearn::linalg::select_columns;
-use atomlearn::{ColRef, Mat, MatRef, Result};
+use atomlearn::{Mat, MatRef, Result};
 use rayon::prelude::*;
 
 const MAX_ITER: usize = 30;
@@ -34,19 +35,19 @@ pub(crate) fn kmeans(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn Wa
     Ok(centres)
 }
 
-/// The nearest centre of every sample and the squared distance to it.
+/// The nearest centre of every sample and the squared distance to it; the centre is found in single precision.
 fn assign(centres: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Vec<(usize, f64)> {
+    let search = Nearest::new(centres);
     let starts: Vec<usize> = (0..x.ncols()).step_by(BLOCK).collect();
     let block = |&start: &usize| {
-        let distances = squared_distances(centres, x.subcols(start, BLOCK.min(x.ncols() - start)));
-        let nearest = |column: ColRef<'_, f64>| {
-            column
-                .iter()
-                .copied()
-                .enumerate()
-                .fold((0, f64::INFINITY), |best, (k, d)| if d < best.1 { (k, d) } else { best })
+        let block = x.subcols(start, BLOCK.min(x.ncols() - start));
+        let distances = search.distances(block);
+        let nearest = |j: usize| {
+            let distances = distances.col_as_slice(j).iter().copied().enumerate();
+            let (k, _) = distances.fold((0, f32::INFINITY), |best, (k, d)| if d < best.1 { (k, d) } else { best });
+            (k, (centres.col(k) - block.col(j)).squared_norm_l2())
         };
-        distances.col_iter().map(nearest).collect::<Vec<_>>()
+        (0..block.ncols()).map(nearest).collect::<Vec<_>>()
     };
     starts.par_iter().map(block).collect::<Vec<_>>().concat()
 }

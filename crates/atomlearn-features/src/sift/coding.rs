@@ -8,12 +8,13 @@
 //! ```
 //!
 //! that is `(C + beta trace(C) I) w ~ 1`. `C` comes from inner products that are there already: those of words with
-//! words, and those of words with descriptors that gave the distances.
+//! words, and those of words with descriptors. Words are searched in single precision; weights come from double precision.
 
 use super::descriptor::Descriptors;
+use super::nearest::Nearest;
 use super::{Coding, Pooling};
-use atomlearn::linalg::{gram, mul};
-use atomlearn::{Mat, MatRef};
+use atomlearn::Mat;
+use atomlearn::linalg::{dot, gram};
 
 const BETA: f64 = 1e-4;
 /// Descriptors coded together: bounded memory, and one task of the matrix product.
@@ -24,6 +25,7 @@ const BLOCK: usize = 128;
 pub(crate) struct Words {
     pub(crate) words: Mat<f64>,
     gram: Mat<f64>,
+    search: Nearest,
 }
 
 /// How codes become one vector.
@@ -38,7 +40,8 @@ pub(crate) struct Pool<'a> {
 impl Words {
     pub(crate) fn new(words: Mat<f64>) -> Self {
         let gram = gram(words.as_ref());
-        Words { words, gram }
+        let search = Nearest::new(words.as_ref());
+        Words { words, gram, search }
     }
 
     /// The pooled codes of all cells, coarse to fine, scaled to unit length.
@@ -50,9 +53,9 @@ impl Words {
         for start in (0..descriptors.centres.len()).step_by(BLOCK) {
             let count = BLOCK.min(descriptors.centres.len() - start);
             let x = descriptors.values.subcols(start, count);
-            let inner = mul(self.words.transpose(), x);
+            let distances = self.search.distances(x);
             for j in 0..count {
-                let code = self.code(x.col(j).squared_norm_l2(), inner.as_ref().subcols(j, 1), pool);
+                let code = self.code(descriptors.values.col_as_slice(start + j), distances.col_as_slice(j), pool);
                 for cell in cells_of(descriptors.centres[start + j], pool.levels) {
                     counts[cell] += 1;
                     for &(word, weight) in &code {
@@ -77,16 +80,17 @@ impl Words {
         vector
     }
 
-    /// Words and weights of one descriptor, from its squared length and its inner products with all words.
-    fn code(&self, energy: f64, inner: MatRef<'_, f64>, pool: Pool<'_>) -> Vec<(usize, f64)> {
+    /// Words and weights of one descriptor, which has these distances to all words.
+    fn code(&self, x: &[f64], distances: &[f32], pool: Pool<'_>) -> Vec<(usize, f64)> {
         let k = if pool.coding == Coding::Hard { 1 } else { pool.neighbours.min(self.words.ncols()) };
-        let near = nearest(k, (0..self.words.ncols()).map(|word| self.gram[(word, word)] - 2.0 * inner[(word, 0)]));
+        let near = nearest(k, distances);
         if k == 1 {
             return vec![(near[0].0, 1.0)];
         }
         let at = |i: usize| near[i].0;
-        let mut c =
-            Mat::from_fn(k, k, |i, j| self.gram[(at(i), at(j))] - inner[(at(i), 0)] - inner[(at(j), 0)] + energy);
+        let energy = dot(x, x);
+        let inner: Vec<f64> = near.iter().map(|&(word, _)| dot(self.words.col_as_slice(word), x)).collect();
+        let mut c = Mat::from_fn(k, k, |i, j| self.gram[(at(i), at(j))] - inner[i] - inner[j] + energy);
         let trace: f64 = (0..k).map(|i| c[(i, i)].max(0.0)).sum();
         // Where all these words equal the descriptor, every weighting is as good.
         let ridge = (BETA * trace).max(1e-12);
@@ -98,9 +102,9 @@ impl Words {
 }
 
 /// The `k` smallest values with their places, smallest first, the first of equals first.
-fn nearest(k: usize, values: impl Iterator<Item = f64>) -> Vec<(usize, f64)> {
-    let mut best: Vec<(usize, f64)> = Vec::with_capacity(k + 1);
-    for (i, value) in values.enumerate() {
+fn nearest(k: usize, values: &[f32]) -> Vec<(usize, f32)> {
+    let mut best: Vec<(usize, f32)> = Vec::with_capacity(k + 1);
+    for (i, &value) in values.iter().enumerate() {
         if best.len() == k && best[k - 1].1 <= value {
             continue;
         }
@@ -147,6 +151,7 @@ fn cells_of(centre: (f64, f64), levels: &[usize]) -> impl Iterator<Item = usize>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use atomlearn::MatRef;
 
     const LLC: Pool<'static> = Pool { coding: Coding::Llc, neighbours: 3, pooling: Pooling::Max, levels: &[1, 2] };
 
@@ -155,7 +160,8 @@ mod tests {
     }
 
     fn code(words: &Words, x: MatRef<'_, f64>, pool: Pool<'_>) -> Vec<(usize, f64)> {
-        words.code(x.col(0).squared_norm_l2(), mul(words.words.transpose(), x).as_ref(), pool)
+        let entries: Vec<f64> = x.col(0).iter().copied().collect();
+        words.code(&entries, words.search.distances(x).col_as_slice(0), pool)
     }
 
     #[test]

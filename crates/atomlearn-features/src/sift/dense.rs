@@ -1,7 +1,7 @@
 //! Descriptors of image files: what the SIFT pyramid and Fisher vectors have in common.
 
 use super::descriptor::{Descriptors, describe};
-use crate::extract::{Broken, Watch, each_image, take_broken};
+use crate::extract::{Broken, Found, Watch, each_image, take_broken};
 use crate::frame::Crop;
 use crate::resize::resize;
 use atomlearn::io::pictures::{ImageFile, Picture};
@@ -101,6 +101,25 @@ impl Dense<'_> {
     }
 }
 
+/// The descriptors of a grey picture, and where they are taken.
+#[derive(Clone, Debug)]
+pub struct DenseSift {
+    /// One per column.
+    pub descriptors: Mat<f64>,
+    /// Row and column of the middle of each patch, in pixels.
+    pub centres: Vec<(f64, f64)>,
+}
+
+/// The descriptors of a grey picture as it is: of patches every `step` pixels, for every side that fits.
+pub fn dense_sift(grey: &Picture, step: usize, patches: &[usize]) -> Result<DenseSift> {
+    let whole = grey.width.max(grey.height);
+    let dense = Dense { crop: None, max_side: whole, step, patches };
+    Dense { max_side: 4096, ..dense }.check()?;
+    let found = dense.describe(grey)?;
+    let pixels = |(down, across): (f64, f64)| (down * grey.height as f64, across * grey.width as f64);
+    Ok(DenseSift { descriptors: found.values, centres: found.centres.into_iter().map(pixels).collect() })
+}
+
 /// Refuses a number outside of these bounds.
 pub(crate) fn within(name: &str, value: usize, least: usize, most: usize) -> Result<()> {
     let why = format!("must be a whole number from {least} to {most}");
@@ -119,8 +138,25 @@ pub(crate) struct Directions {
 }
 
 impl Directions {
+    /// Makes a vector of every image that descriptors were drawn from, finds the principal directions of these vectors, and gives
+    /// the features of the images.
+    pub(crate) fn of_images(
+        vector: impl Fn(&Picture) -> Result<Vec<f64>> + Sync,
+        dim: usize,
+        images: &[ImageFile],
+        (readable, broken): (&[usize], Vec<Broken>),
+        skip_broken: bool,
+        watch: &dyn Watch,
+    ) -> Result<(Self, Found)> {
+        let vectors = each_image(images, readable, "training images", watch, |_, picture| vector(picture))?;
+        let (vectors, more) = take_broken(vectors, images, skip_broken)?;
+        let directions = Directions::fit(&vectors, dim)?;
+        let features = vectors.iter().map(|(place, vector)| (*place, directions.project(vector))).collect();
+        Ok((directions, (features, [broken, more].concat())))
+    }
+
     /// At most `dim` directions, never more than the vectors span.
-    pub(crate) fn fit(vectors: &[(usize, Vec<f64>)], dim: usize) -> Result<Self> {
+    fn fit(vectors: &[(usize, Vec<f64>)], dim: usize) -> Result<Self> {
         if vectors.len() < 2 {
             return Err(too_few());
         }

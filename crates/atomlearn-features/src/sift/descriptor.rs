@@ -10,20 +10,22 @@
 //! over the pixels of the patch, whose side is `4 b`. The sums are separable, so all patches of a row share the first
 //! one. A descriptor is scaled to unit length, entries above 0.2 are cut, and it is scaled again (Lowe 2004). Patches of
 //! low contrast stay shorter: noise must not look like structure (Lazebnik, Schmid, Ponce 2006).
+//!
+//! Sums are in single precision: pixels have 8 bits, and twice as many sums go through a vector register.
 
 use atomlearn::Mat;
 use atomlearn::io::pictures::Picture;
 use atomlearn::linalg::vectorised;
-use std::f64::consts::TAU;
+use std::f32::consts::TAU;
 
 /// Numbers in a descriptor.
 pub(crate) const LENGTH: usize = CELLS * CELLS * DIRECTIONS;
 const CELLS: usize = 4;
 const DIRECTIONS: usize = 8;
 /// Entries above this share of the length are cut.
-const CLIP: f64 = 0.2;
+const CLIP: f32 = 0.2;
 /// A descriptor of this length before scaling is one of full contrast: about 4 grey levels a pixel all over.
-const FULL_CONTRAST: f64 = 16.0;
+const FULL_CONTRAST: f32 = 16.0;
 
 /// The descriptors of a picture.
 pub(crate) struct Descriptors {
@@ -53,10 +55,10 @@ pub(crate) fn describe(grey: &Picture, step: usize, patches: &[usize]) -> Descri
 }
 
 /// Gradient length of every pixel by direction. Directions lie side by side, so that all eight are summed at once.
-fn gradients(grey: &Picture) -> Vec<[f64; DIRECTIONS]> {
+fn gradients(grey: &Picture) -> Vec<[f32; DIRECTIONS]> {
     let (width, height) = (grey.width, grey.height);
     let mut gradients = vec![[0.0; DIRECTIONS]; width * height];
-    let at = |y: usize, x: usize| f64::from(grey.pixels[y * width + x]);
+    let at = |y: usize, x: usize| f32::from(grey.pixels[y * width + x]);
     for y in 0..height {
         let (above, below) = (y.saturating_sub(1), (y + 1).min(height - 1));
         for x in 0..width {
@@ -66,7 +68,7 @@ fn gradients(grey: &Picture) -> Vec<[f64; DIRECTIONS]> {
                 continue;
             }
             let length = (dx * dx + dy * dy).sqrt();
-            let turn = (dy.atan2(dx) / TAU).rem_euclid(1.0) * DIRECTIONS as f64;
+            let turn = (dy.atan2(dx) / TAU).rem_euclid(1.0) * DIRECTIONS as f32;
             let share = turn.fract();
             let bin = turn as usize % DIRECTIONS;
             let shares = &mut gradients[y * width + x];
@@ -80,16 +82,16 @@ fn gradients(grey: &Picture) -> Vec<[f64; DIRECTIONS]> {
 /// Patch starts along one side of the picture, and for each of a patch's four cells its first pixel and the weights from there.
 struct Axis {
     starts: Vec<usize>,
-    cells: [(usize, Vec<f64>); CELLS],
+    cells: [(usize, Vec<f32>); CELLS],
 }
 
 impl Axis {
     fn new(length: usize, side: usize, step: usize) -> Self {
         let count = (length - side) / step + 1;
         let first = (length - side - (count - 1) * step) / 2;
-        let cell = side as f64 / CELLS as f64;
+        let cell = side as f32 / CELLS as f32;
         let weight = |i: usize, pixel: usize| {
-            let away = (pixel as f64 + 0.5 - (i as f64 + 0.5) * cell).abs();
+            let away = (pixel as f32 + 0.5 - (i as f32 + 0.5) * cell).abs();
             (1.0 - away / cell).max(0.0) / cell
         };
         let cells = std::array::from_fn(|i| {
@@ -101,7 +103,7 @@ impl Axis {
 }
 
 /// Writes the descriptors of all patches of one size from column `first` on. Rows are summed first: all patches that start in one row share these sums.
-fn pool(gradients: &[[f64; DIRECTIONS]], width: usize, rows: &Axis, cols: &Axis, values: &mut Mat<f64>, first: usize) {
+fn pool(gradients: &[[f32; DIRECTIONS]], width: usize, rows: &Axis, cols: &Axis, values: &mut Mat<f64>, first: usize) {
     let mut line = vec![[0.0; DIRECTIONS]; width];
     let mut patches = vec![[[[0.0; DIRECTIONS]; CELLS]; CELLS]; cols.starts.len()];
     for (r, &top) in rows.starts.iter().enumerate() {
@@ -127,26 +129,37 @@ fn pool(gradients: &[[f64; DIRECTIONS]], width: usize, rows: &Axis, cols: &Axis,
         );
         for (c, patch) in patches.iter().enumerate() {
             let column = values.col_as_slice_mut(first + r * patches.len() + c);
-            column.copy_from_slice(patch.as_flattened().as_flattened());
+            let entries = patch.as_flattened().as_flattened();
+            column.iter_mut().zip(entries).for_each(|(to, &entry)| *to = f64::from(entry));
         }
     }
 }
 
 #[inline(always)]
-fn add(w: f64, from: &[f64], to: &mut [f64]) {
+fn add(w: f32, from: &[f32], to: &mut [f32]) {
     to.iter_mut().zip(from).for_each(|(sum, v)| *sum += w * v);
 }
 
 #[inline(always)]
-fn weighted_sum(weights: &[f64], line: &[[f64; DIRECTIONS]]) -> [f64; DIRECTIONS] {
+fn weighted_sum(weights: &[f32], line: &[[f32; DIRECTIONS]]) -> [f32; DIRECTIONS] {
     let mut sums = [0.0; DIRECTIONS];
     weights.iter().zip(line).for_each(|(&w, shares)| add(w, shares, &mut sums));
     sums
 }
 
+/// Eight sums at a time, so that it vectorises.
 #[inline(always)]
-fn normalise(column: &mut [f64]) {
-    let length = |column: &[f64]| column.iter().map(|v| v * v).sum::<f64>().sqrt();
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0; DIRECTIONS];
+    for (a, b) in a.chunks_exact(DIRECTIONS).zip(b.chunks_exact(DIRECTIONS)) {
+        (0..DIRECTIONS).for_each(|l| sums[l] += a[l] * b[l]);
+    }
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn normalise(column: &mut [f32]) {
+    let length = |column: &[f32]| dot(column, column).sqrt();
     let before = length(column);
     if before == 0.0 {
         return;
@@ -189,7 +202,7 @@ mod tests {
                 for o in 0..8 {
                     let was = upright.values[((i * 4 + j) * 8 + o, 0)];
                     let is = turned.values[((j * 4 + 3 - i) * 8 + (o + 2) % 8, 0)];
-                    assert!((was - is).abs() < 1e-12, "cell {i} {j}, direction {o}: {was} {is}");
+                    assert!((was - is).abs() < 1e-6, "cell {i} {j}, direction {o}: {was} {is}");
                 }
             }
         }
@@ -198,7 +211,7 @@ mod tests {
     #[test]
     fn descriptors_are_unit_and_faint_ones_shorter() {
         let length = |picture: &Picture| describe(picture, 8, &[16]).values.col(0).norm_l2();
-        assert!((length(&patch(16, texture)) - 1.0).abs() < 1e-12);
+        assert!((length(&patch(16, texture)) - 1.0).abs() < 1e-6);
         let faint = length(&patch(16, |_, x| (x / 4) as u8));
         assert!(faint > 0.0 && faint < 0.2, "{faint}");
     }
@@ -208,7 +221,7 @@ mod tests {
         let ramp = patch(16, |_, x| 10 * x as u8);
         let found = describe(&ramp, 8, &[16]);
         for cell in 0..16 {
-            assert!((1..8).all(|o| found.values[(cell * 8 + o, 0)].abs() < 1e-12));
+            assert!((1..8).all(|o| found.values[(cell * 8 + o, 0)].abs() < 1e-6));
         }
         // An inner cell holds the mean of the gradient, 10; scaled alike, the ratio to an outer cell must be that of
         // the weights: the outermost columns see half the gradient, and an outer cell misses half a cell each way.
@@ -220,6 +233,6 @@ mod tests {
         let ratio = found.values[(0, 0)] / found.values[((4 + 1) * 8, 0)];
         let exact = along(2.0) * across(2.0) / (along(6.0) * across(6.0));
         // All entries lie above the cut of 0.2 or all below it: then clipping keeps ratios only below.
-        assert!(ratio >= exact - 1e-12 && ratio <= 1.0, "{ratio} {exact}");
+        assert!(ratio >= exact - 1e-6 && ratio <= 1.0, "{ratio} {exact}");
     }
 }

@@ -8,12 +8,14 @@ mod codebook;
 mod coding;
 mod dense;
 mod descriptor;
+mod nearest;
 
 pub(crate) use codebook::kmeans;
-pub(crate) use dense::{Dense, Directions, within};
+pub(crate) use dense::{Dense, Directions, Drawn, within};
+pub use dense::{DenseSift, dense_sift};
 pub(crate) use descriptor::{Descriptors, LENGTH};
 
-use crate::extract::{Found, Watch, each_image, take_broken};
+use crate::extract::{Found, Watch};
 use crate::frame::Crop;
 use atomlearn::io::pictures::{ImageFile, Picture};
 use atomlearn::{Error, Mat, Result};
@@ -136,15 +138,13 @@ impl SiftPyramid {
         watch: &dyn Watch,
     ) -> Result<(Self, Found)> {
         spec.check()?;
-        let drawn = spec.dense().draw(spec.descriptors, spec.seed, images, train, skip_broken, watch)?;
-        let words = Words::new(kmeans(drawn.descriptors.as_ref(), spec.words, spec.seed, watch)?);
-        let pooled = |_, picture: &Picture| Ok(words.pool(&spec.dense().describe(picture)?, spec.pool()));
-        let vectors = each_image(images, &drawn.readable, "training images", watch, pooled)?;
-        let (vectors, more) = take_broken(vectors, images, skip_broken)?;
-        let directions = Directions::fit(&vectors, spec.dim)?;
-        let features = vectors.iter().map(|(place, vector)| (*place, directions.project(vector))).collect();
-        let broken = [drawn.broken, more].concat();
-        Ok((SiftPyramid { spec: spec.clone(), words, directions }, (features, broken)))
+        let Drawn { descriptors, readable, broken, .. } =
+            spec.dense().draw(spec.descriptors, spec.seed, images, train, skip_broken, watch)?;
+        let words = Words::new(kmeans(descriptors.as_ref(), spec.words, spec.seed, watch)?);
+        let pooled = |picture: &Picture| Ok(words.pool(&spec.dense().describe(picture)?, spec.pool()));
+        let seen = (&readable[..], broken);
+        let (directions, found) = Directions::of_images(pooled, spec.dim, images, seen, skip_broken, watch)?;
+        Ok((SiftPyramid { spec: spec.clone(), words, directions }, found))
     }
 
     /// Rebuilds a pyramid from its parts, which may come from a hostile file.

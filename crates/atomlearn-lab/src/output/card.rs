@@ -41,9 +41,10 @@ fn content(model: &Model, file: &str) -> Value {
     let metrics =
         metrics.map(|all| all.iter().map(|(name, v)| json!({"name": name, "value": text(v)})).collect::<Vec<_>>());
     let steps = model.prep().spec().described().map(|(step, info)| json!({"name": step, "meaning": info.doc}));
+    let photos = model.features.as_ref().and_then(|map| map.header.get("title")).and_then(Value::as_str);
     json!({
         "name": file.strip_suffix(".model").unwrap_or(file), "file": shell_word(file),
-        "task": if info.contains_key("image_shape") { "image-classification" } else { "tabular-classification" },
+        "photos": photos, "task": if photos.is_some() || info.contains_key("image_shape") { "image-classification" } else { "tabular-classification" },
         "method": {"key": method.key, "title": method.title, "paper": method.paper.trim_end_matches('.')},
         "n_features": model.prep().n_features(), "classes": model.classes(), "params": params.collect::<Vec<_>>(),
         "estimate": findings::of_model(model), "probabilities": method.probabilities,

@@ -2,6 +2,10 @@
 
 use atomlearn::registry::Method;
 
+/// Venues whose papers stand in proceedings; the others are journals.
+const CONFERENCES: [&str; 12] =
+    ["AAAI", "ACCV", "BMVC", "CVPR", "ECCV", "ICASSP", "ICCV", "ICIP", "ICML", "ICPR", "NIPS", "NeurIPS"];
+
 /// A paper as the registry writes it: `Authors: Title. Venue YEAR (remark)`.
 #[derive(Debug, PartialEq)]
 struct Paper<'a> {
@@ -32,9 +36,13 @@ impl<'a> Paper<'a> {
     fn bibtex(&self, key: &str) -> String {
         let authors = self.authors.replace(" et al.", ", others").replace(", ", " and ");
         let remark = self.remark.map_or(String::new(), |remark| format!("\n  note = {{{remark}}},"));
+        let (kind, venue) = match CONFERENCES.contains(&self.venue) {
+            true => ("inproceedings", "booktitle"),
+            false => ("article", "journal"),
+        };
         // Titles are in their own spelling: braces keep BibTeX from changing capitals.
         format!(
-            "@article{{{key},\n  author = {{{authors}}},\n  title = {{{{{}}}}},\n  journal = {{{}}},\n  year = {{{}}},{remark}\n}}\n",
+            "@{kind}{{{key},\n  author = {{{authors}}},\n  title = {{{{{}}}}},\n  {venue} = {{{}}},\n  year = {{{}}},{remark}\n}}\n",
             self.title, self.venue, self.year
         )
     }
@@ -71,6 +79,8 @@ mod tests {
         assert_eq!(found.remark, Some("the idea"));
         let entry = found.bibtex("odd");
         assert!(entry.starts_with("@article{odd,\n  author = {Doe and Roe},\n  title = {{On x: which?}},"), "{entry}");
+        let entry = Paper::parse("Doe: On y. ICCV 2011").unwrap().bibtex("y");
+        assert!(entry.starts_with("@inproceedings{y,") && entry.contains("booktitle = {ICCV}"), "{entry}");
         assert_eq!(Paper::parse("this project"), None);
     }
 

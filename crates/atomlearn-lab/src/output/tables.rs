@@ -274,21 +274,15 @@ pub fn learning_curve(comparison: &Comparison, width: u16, color: bool) -> Optio
 
 /// The tests against the best result, one line each; empty if there are none.
 pub fn tests_against_best(comparison: &Comparison) -> Vec<String> {
-    let Some(best) = comparison.results.iter().find(|result| is_best(result, &comparison.results)) else {
-        return Vec::new();
-    };
+    let Some(best) = comparison.best() else { return Vec::new() };
     let name = |method: &str, rule: &str| format!("{method} ({rule})");
     let best = name(&best.name(), &best.rule);
     let line = |test: &crate::records::results::PairTest| {
         let (a, b) = (name(&test.a, &test.a_rule), name(&test.b, &test.b_rule));
-        let (other, difference) = match (a == best, b == best) {
-            (true, false) => (b, test.difference),
-            (false, true) => (a, -test.difference),
-            _ => return None,
-        };
-        Some(format!("{best} over {other}: {:+.2} points, p {}", 100.0 * difference, p_equals(test.p_holm)))
+        let (other, difference) = if a == best { (b, test.difference) } else { (a, -test.difference) };
+        format!("{best} over {other}: {:+.2} points, p {}", 100.0 * difference, p_equals(test.p_holm))
     };
-    comparison.tests.iter().filter_map(line).collect()
+    comparison.tests.iter().filter(|test| test.with_best).map(line).collect()
 }
 
 fn p_equals(p: f64) -> String {

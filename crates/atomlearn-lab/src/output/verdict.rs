@@ -1,6 +1,6 @@
 //! What a reader should do: which method to use, why, how sure that is, and what to type.
 
-use crate::output::tables::{is_best, percent, seconds};
+use crate::output::tables::{percent, seconds};
 use crate::records::results::{Comparison, MethodResult, PairTest};
 use crate::stats::metrics::Metric;
 use crate::stats::statistics::mean;
@@ -40,14 +40,9 @@ pub fn name(result: &MethodResult, comparison: &Comparison) -> String {
     if several { format!("{} · {}", result.name(), result.rule) } else { result.name() }
 }
 
-/// The best result; of equals the first.
-pub fn best(comparison: &Comparison) -> Option<&MethodResult> {
-    comparison.results.iter().find(|result| is_best(result, &comparison.results))
-}
-
 /// What follows from the comparison; none if it is empty.
 pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
-    let best = best(comparison)?;
+    let best = comparison.best()?;
     let majority = comparison.majority.as_ref();
     let interval = |[low, high]: [f64; 2]| format!(" (95 % interval {} to {})", percent(low), percent(high));
     let low = best.ci95.map_or(best.mean, |[low, _]| low);
@@ -98,15 +93,11 @@ pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
 fn against<'a>(best: &MethodResult, comparison: &'a Comparison) -> Vec<(&'a PairTest, &'a MethodResult)> {
     let is = |result: &MethodResult, method: &str, rule: &str| result.name() == method && result.rule == rule;
     let other = |test: &'a PairTest| {
-        let (a, b) = ((&test.a, &test.a_rule), (&test.b, &test.b_rule));
-        let (method, rule) = match (is(best, a.0, a.1), is(best, b.0, b.1)) {
-            (true, false) => b,
-            (false, true) => a,
-            _ => return None,
-        };
+        let first = is(best, &test.a, &test.a_rule);
+        let (method, rule) = if first { (&test.b, &test.b_rule) } else { (&test.a, &test.a_rule) };
         Some((test, comparison.results.iter().find(|result| is(result, method, rule))?))
     };
-    comparison.tests.iter().filter_map(other).collect()
+    comparison.tests.iter().filter(|test| test.with_best).filter_map(other).collect()
 }
 
 fn certainty(tests: &[(&PairTest, &MethodResult)], alike: usize) -> String {
@@ -116,14 +107,15 @@ fn certainty(tests: &[(&PairTest, &MethodResult)], alike: usize) -> String {
         (1, 1) => "The other result is lower beyond chance (p < 0.05).".into(),
         (1, _) => "The other result might be as good: the difference may be chance.".into(),
         (all, 0) => {
-            format!("None of the {all} other results differs from it beyond chance: any of them might be as good.")
+            format!("None of the {all} other results can be ruled out as the best: any of them might be as good.")
         }
         (all, clear) if all == clear => {
-            format!("All {all} other results are lower beyond chance (p < 0.05 after Holm's correction).")
+            format!(
+                "All {all} other results can be ruled out as the best (p < 0.05 after Holm's correction for these {all} tests)."
+            )
         }
         (all, clear) => format!(
-            "{clear} of the {all} other results {} lower beyond chance (p < 0.05 after Holm's correction); the rest might be as good.",
-            if clear == 1 { "is" } else { "are" }
+            "{clear} of the {all} other results can be ruled out as the best (p < 0.05 after Holm's correction for these {all} tests); the rest might be as good."
         ),
     }
 }

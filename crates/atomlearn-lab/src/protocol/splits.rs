@@ -76,6 +76,19 @@ impl Splits {
         };
         Splits { splits: self.splits.iter().enumerate().map(thinned).collect(), curve: Some(share), ..self.clone() }
     }
+
+    /// The splits of a learning curve with ever more of the training samples, up to half of them; those that have no more than the
+    /// one before are left out.
+    pub fn shorter(&self, data: &LabData) -> Vec<Self> {
+        let mut parts: Vec<Self> = Vec::new();
+        for share in CURVE_SHARES {
+            let part = self.with_share(data, share);
+            if part.splits != self.splits && parts.last().is_none_or(|last| last.splits != part.splits) {
+                parts.push(part);
+            }
+        }
+        parts
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use crate::stats::confusion::Confusion;
 use crate::stats::crossed::{SplitValues, crossed_mean};
 use crate::stats::metrics::{Metric, balanced_accuracy, macro_f1};
 use crate::stats::ranks::{self, Ranking};
-use crate::stats::statistics::{holm, mean, std};
+use crate::stats::statistics::{mean, std};
 use atomlearn::registry::Values;
-use pair_test::pair_test;
+use pair_test::{correct, pair_test};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -160,8 +160,10 @@ pub struct PairTest {
     pub statistic: f64,
     /// Two-sided p-value, not corrected for the number of tests.
     pub p: f64,
-    /// The same, corrected for the number of tests by Holm's procedure; every verdict goes by this one.
+    /// The same, corrected by Holm's procedure for the number of tests of its family; every verdict goes by this one.
     pub p_holm: f64,
+    /// The best result is one of the two. These tests are one family, those of all other pairs the other.
+    pub with_best: bool,
 }
 
 /// A warning of training.
@@ -173,6 +175,23 @@ pub struct Warning {
     pub splits: Vec<usize>,
     /// What it said.
     pub text: String,
+}
+
+impl Comparison {
+    /// The result that ranks highest; of equals the first.
+    pub fn best(&self) -> Option<&MethodResult> {
+        best_of(self.results.iter())
+    }
+
+    /// How many tests were corrected together: those of the best against every other, and those of all other pairs.
+    pub fn family_sizes(&self) -> [usize; 2] {
+        let with_best = self.tests.iter().filter(|test| test.with_best).count();
+        [with_best, self.tests.len() - with_best]
+    }
+}
+
+fn best_of<'a>(results: impl Iterator<Item = &'a MethodResult>) -> Option<&'a MethodResult> {
+    results.reduce(|best, other| if other.score > best.score { other } else { best })
 }
 
 /// One comparison for every group of records; see [`groups`].
@@ -270,8 +289,9 @@ pub fn comparison(records: &[&Record]) -> Comparison {
             tests.extend(pair_test((&series[*sa], a), (&series[*sb], b), first.protocol.paired_test));
         }
     }
-    let corrected = holm(&tests.iter().map(|test: &PairTest| test.p).collect::<Vec<_>>());
-    tests.iter_mut().zip(corrected).for_each(|(test, p)| test.p_holm = p);
+    if let Some(best) = best_of(pairs.iter().map(|(_, result)| result)) {
+        correct(&mut tests, (&best.name(), &best.rule));
+    }
     Comparison {
         schema: SCHEMA,
         data: first.data.clone(),

@@ -7,29 +7,35 @@ import warnings
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from ._base import DictionaryClassifier, FitWarning
+from ._base import FitWarning
+from ._sparse import SparseClassifier
+from ._weights import medians
 
 Self = TypeVar("Self", bound="SelfTuningClassifier")
 
 
-class SelfTuningClassifier(DictionaryClassifier):
+class SelfTuningClassifier(SparseClassifier):
     """Base of `AutoClassifier`; not to be used itself."""
 
-    def fit(self: Self, X, y, groups=None) -> Self:
+    def fit(self: Self, X, y, groups=None, sample_weight=None) -> Self:
         """Learn from labelled samples; everything is tuned by exact leave-one-out.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples in rows. A C-ordered float64 array is read without a copy of its own. Missing values (NaN) are
-            replaced by the median of their feature, here and in new samples.
+            replaced by the median of their feature, here and in new samples. Sparse samples have no standardised view.
         y : array-like of shape (n_samples,)
             Their classes: numbers or texts.
         groups : array-like of shape (n_samples,), default=None
             Which samples belong together, such as several of one person: a group is left out as a whole, so that the
             estimates are those for samples of new groups. For at most 4000 samples.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights: two stands for a sample twice, zero for its absence. A sample is left out with all of its
+            weight, and the estimates are weighted.
 
         Returns
         -------
@@ -41,7 +47,7 @@ class SelfTuningClassifier(DictionaryClassifier):
             groups = column_or_1d(groups)
             check_consistent_length(X, groups)
             numbers = np.unique(groups, return_inverse=True)[1].tolist()
-        for warning in self._fit(X, y, numbers):
+        for warning in self._fit(X, y, numbers, sample_weight):
             warnings.warn(warning, FitWarning, stacklevel=2)
         return self
 
@@ -50,16 +56,31 @@ class SelfTuningClassifier(DictionaryClassifier):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _training_samples(self, X, y) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    def _training_samples(self, X, y, sample_weight):
+        self._fill = None
+        if sparse.issparse(X):
+            return super()._training_samples(X, y, sample_weight)
+        self._frame = None
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+        weights = self._checked_weights(X, y, sample_weight)
         missing = np.isnan(X)
-        empty = np.flatnonzero(missing.all(axis=0))
+        counts = slice(None) if weights is None else weights > 0
+        empty = np.flatnonzero(missing[counts].all(axis=0))
         if len(empty) > 0:
             shown = ", ".join(str(i) for i in empty[:10]) + (", ..." if len(empty) > 10 else "")
             raise ValueError(f"features without any value: {shown} (counted from 0); leave them out")
-        fill = np.nanmedian(X, axis=0) if missing.any() else np.median(X, axis=0)
+        fill = medians(X, weights)
         self._fill = fill
-        return np.where(missing, fill, X) if missing.any() else X, y, {"fill": fill.tolist()}
+        return np.where(missing, fill, X) if missing.any() else X, y, weights, {"fill": fill.tolist()}
+
+    def _sparse_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        # Standardised samples would not be sparse.
+        if params["views"] in ("both", "standard"):
+            raise ValueError(
+                f"views={params['views']!r} would make sparse samples dense: use 'unit', 'given' or 'auto'"
+            )
+        usual = "unit" if self.prep == "none" else "given"
+        return {**params, "views": usual if params["views"] in (None, "auto") else params["views"]}
 
     def _filled(self, X: np.ndarray) -> np.ndarray:
         # Models of the command line fill tables only; what is missing elsewhere stays, and is refused with its place.

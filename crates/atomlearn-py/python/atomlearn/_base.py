@@ -9,13 +9,14 @@ import warnings
 from typing import Any, Callable, ClassVar, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _atomlearn, _calibration, _labels, _tables, _threads
+from . import _atomlearn, _calibration, _labels, _tables, _threads, _weights
 from ._explain import Explanation, explain
 from ._progress import CallbackSupportMixin, FitWatch, Step, with_callbacks
 
@@ -28,6 +29,7 @@ _BLOCK = 512
 _SHORT = 0.1
 
 Self = TypeVar("Self", bound="DictionaryClassifier")
+Weighted = TypeVar("Weighted", bound="WeightedClassifier")
 
 
 class FitWarning(UserWarning):
@@ -93,19 +95,20 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         return self
 
     @with_callbacks
-    def _fit(self, X, y, groups: list[int] | None = None) -> list[str]:
+    def _fit(self, X, y, groups: list[int] | None = None, sample_weight=None) -> list[str]:
         """Fits; returns what there is to warn about."""
-        X, y, notes = self._training_samples(X, y)
-        X = _aligned(X)
+        X, y, weights, notes = self._training_samples(X, y, sample_weight)
         check_classification_targets(y)
-        classes, targets = np.unique(y, return_inverse=True)
-        names = _labels.names_of(classes)
+        every, targets = np.unique(y, return_inverse=True)
+        names = _labels.names_of(every)
+        # A class that weighs nothing is none.
+        classes = every if weights is None else np.unique(y[weights > 0])
         key, params, threads = self._method_key(), self._method_params(), self._threads()
-        notes.update({"class_kind": _labels.kind_of(classes), "n_samples": len(X)})
+        notes.update({"class_kind": _labels.kind_of(every), "n_samples": X.shape[0]})
         if hasattr(self, "feature_names_in_"):
             notes["feature_names"] = self.feature_names_in_.tolist()
         if getattr(self, "probability", False):
-            notes["inverse_temperature"] = _calibration.inverse_temperature(self, X, y, self.calibration_cv)
+            notes["inverse_temperature"] = _calibration.inverse_temperature(self, X, y, self.calibration_cv, weights)
 
         def fitted(model) -> dict[str, Any]:
             state = {"model_": model, "classes_": classes, "_inverse_temperature": notes.get("inverse_temperature")}
@@ -113,9 +116,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
 
         watch = FitWatch(self, X, y, fitted)
         try:
-            model, trace, said, self.fit_seconds_ = _atomlearn.fit(
+            model, trace, said, self.fit_seconds_ = self._learn(
                 key,
-                json.dumps(params),
+                params,
                 self.prep,
                 X,
                 [names[target] for target in targets],
@@ -123,6 +126,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
                 threads,
                 watch.listener(),
                 groups,
+                None if weights is None else weights.tolist(),
             )
         finally:
             watch.close()
@@ -130,10 +134,20 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         watch.end(model)
         return said
 
-    def _training_samples(self, X, y) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Valid samples and classes, and notes that travel with the model."""
+    def _learn(self, key: str, params: dict[str, Any], prep: str, X, *rest) -> tuple:
+        """Trains in the core."""
+        return _atomlearn.fit(key, json.dumps(params), prep, _aligned(X), *rest)
+
+    def _training_samples(self, X, y, sample_weight):
+        """Valid samples, classes and weights (or None), and notes that travel with the model."""
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        return X, y, {}
+        return X, y, self._checked_weights(X, y, sample_weight), {}
+
+    def _checked_weights(self, X, y, sample_weight) -> np.ndarray | None:
+        return _weights.checked(sample_weight, getattr(self, "class_weight", None), X, y)
+
+    def _check_whole(self) -> None:
+        """Refuses models that make no sense without the estimator."""
 
     def _take(self, state: dict[str, Any], history: list[Step]) -> None:
         for name, value in state.items():
@@ -269,11 +283,16 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         explanation : Explanation or list of Explanation
             One per row; for a single sample, just that one.
         """
+        check_is_fitted(self)
+        self._check_whole()
         single = np.ndim(X) == 1
         if single:
             # A row of a pandas frame keeps its names.
-            X = X.to_frame().T if hasattr(X, "to_frame") and hasattr(X, "index") else np.reshape(X, (1, -1))
+            named = hasattr(X, "to_frame") and hasattr(X, "index")
+            X = X.to_frame().T if named else X.reshape(1, -1) if sparse.issparse(X) else np.reshape(X, (1, -1))
         samples = self._samples(X)
+        if sparse.issparse(samples):
+            samples = samples.toarray()
         with warnings.catch_warnings():
             # The samples were checked with their names already.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -291,6 +310,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             Replace whatever is there.
         """
         check_is_fitted(self)
+        self._check_whole()
         self.model_.save(path, force)
 
     def save_pretrained(self, folder: str | os.PathLike) -> None:
@@ -305,6 +325,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         from ._pretrained import save_pretrained
 
         check_is_fitted(self)
+        self._check_whole()
         save_pretrained(self, folder)
 
     @classmethod
@@ -340,6 +361,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             Replace whatever is there.
         """
         check_is_fitted(self)
+        self._check_whole()
         self.model_.to_onnx(path, force)
 
     @classmethod
@@ -381,6 +403,32 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
         self._take({**state, **self._fitted_extras(model)}, history)
 
 
+class WeightedClassifier(DictionaryClassifier):
+    """Base of the estimators whose methods use weights of samples; not to be used itself."""
+
+    def fit(self: Weighted, X, y, sample_weight=None) -> Weighted:
+        """Learn from labelled samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples in rows. A C-ordered float64 array is read without a copy of its own.
+        y : array-like of shape (n_samples,)
+            Their classes: numbers or texts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights: two stands for a sample twice, zero for its absence. Where samples are left out to choose
+            a parameter, one goes with all of its weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        for warning in self._fit(X, y, sample_weight=sample_weight):
+            warnings.warn(warning, FitWarning, stacklevel=2)
+        return self
+
+
 class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DictionaryClassifier):
     """Base of the estimators whose methods have codes."""
 
@@ -388,6 +436,7 @@ class CodingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dictio
     def components_(self) -> np.ndarray:
         """The atoms of the dictionary (or rows of the analysis operator), one per row, after preprocessing."""
         check_is_fitted(self)
+        self._check_whole()
         atoms = self.model_.atoms()
         if atoms is None:
             raise AttributeError(f"{type(self).__name__} has codes but no atoms")

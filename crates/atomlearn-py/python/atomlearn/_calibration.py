@@ -21,8 +21,10 @@ from sklearn.model_selection import StratifiedKFold
 _WIDEST = 1e4
 
 
-def inverse_temperature(estimator, X: np.ndarray, y: np.ndarray, n_folds: int) -> float:
+def inverse_temperature(estimator, X, y: np.ndarray, n_folds: int, weights: np.ndarray | None = None) -> float:
     """The inverse temperature of an estimator on these samples, by stratified cross-validation."""
+    if weights is not None:
+        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
     classes, targets, counts = np.unique(y, return_inverse=True, return_counts=True)
     if n_folds < 2:
         raise ValueError(f"parameter `calibration_cv` = {n_folds}: must be a whole number >= 2")
@@ -37,13 +39,22 @@ def inverse_temperature(estimator, X: np.ndarray, y: np.ndarray, n_folds: int) -
     scores = np.empty((len(targets), len(classes)))
     folds = StratifiedKFold(min(n_folds, counts.min()), shuffle=True, random_state=0)
     quiet = clone(estimator).set_params(probability=False, callback=None, verbose=0)
+    if weights is not None:
+        # The weights of classes are among those of the samples.
+        quiet.set_params(class_weight=None)
+
+    def fitted(places):
+        if weights is None:
+            return clone(quiet).fit(X[places], y[places])
+        return clone(quiet).fit(X[places], y[places], sample_weight=weights[places])
+
     # What is left open is chosen once, on all samples as in the fit itself: folds that chose on their own would have
     # scores of different rules and scales, for which no temperature is right.
     if any(isinstance(value, str) and value == "auto" for value in quiet.get_params().values()):
-        quiet.set_params(**_chosen(clone(quiet).fit(X, y)))
+        quiet.set_params(**_chosen(fitted(np.arange(len(y)))))
     for train, test in folds.split(X, targets):
-        scores[test] = clone(quiet).fit(X[train], y[train])._scores(X[test])
-    return best_inverse_temperature(scores, targets)
+        scores[test] = fitted(train)._scores(X[test])
+    return best_inverse_temperature(scores, targets, weights)
 
 
 def _chosen(fitted) -> dict:
@@ -54,7 +65,7 @@ def _chosen(fitted) -> dict:
     return {PYTHON_NAMES.get(name, name): value for name, value in chosen.items()}
 
 
-def best_inverse_temperature(scores: np.ndarray, targets: np.ndarray) -> float:
+def best_inverse_temperature(scores: np.ndarray, targets: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Minimises the softened log loss, which is convex in the inverse temperature."""
     scores = finite(scores)
     n, n_classes = scores.shape
@@ -65,7 +76,7 @@ def best_inverse_temperature(scores: np.ndarray, targets: np.ndarray) -> float:
         return 1.0
 
     def loss(log_b: float) -> float:
-        return -np.mean(np.sum(soft * log_softmax(np.exp(log_b) * scores, axis=1), axis=1))
+        return -np.average(np.sum(soft * log_softmax(np.exp(log_b) * scores, axis=1), axis=1), weights=weights)
 
     centre, reach = -np.log(spread), np.log(_WIDEST)
     return float(np.exp(minimize_scalar(loss, bounds=(centre - reach, centre + reach), method="bounded").x))

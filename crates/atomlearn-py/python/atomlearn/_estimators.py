@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ._auto import SelfTuningClassifier
-from ._base import CodingClassifier, DictionaryClassifier
+from ._base import CodingClassifier, DictionaryClassifier, WeightedClassifier
+from ._linear import LinearClassifier
 from ._progress import Callback
+from ._sparse import SparseClassifier
 
 __all__ = [
     "AutoClassifier",
     "LCDLSVClassifier",
     "SVGDLClassifier",
+    "LCLEDLClassifier",
+    "LEDLClassifier",
     "SRCClassifier",
     "CRCClassifier",
     "ProCRCClassifier",
@@ -29,7 +33,10 @@ __all__ = [
     "CADLClassifier",
     "SADLClassifier",
     "DPLClassifier",
+    "DPLSVClassifier",
     "DADLClassifier",
+    "LCTLClassifier",
+    "AnalysisKSVDClassifier",
     "OneHotRidgeClassifier",
     "LinearSVMClassifier",
     "RBFSVMClassifier",
@@ -51,6 +58,9 @@ class AutoClassifier(SelfTuningClassifier):
         `auto` is both, or given if preprocessing is asked for.
     max_readings : int, default=6
         Maximum number of readings that are fused. A whole number >= 1.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="none"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -109,6 +119,7 @@ class AutoClassifier(SelfTuningClassifier):
         *,
         views: Literal["both", "unit", "standard", "given"] | Literal["auto"] | None = "auto",
         max_readings: int = 6,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "none",
         n_threads: int | None = None,
         verbose: int = 0,
@@ -116,6 +127,7 @@ class AutoClassifier(SelfTuningClassifier):
     ) -> None:
         self.views = views
         self.max_readings = max_readings
+        self.class_weight = class_weight
         self.prep = prep
         self.n_threads = n_threads
         self.verbose = verbose
@@ -384,6 +396,262 @@ class SVGDLClassifier(CodingClassifier):
         self.callback = callback
 
 
+class LCLEDLClassifier(CodingClassifier):
+    """Locality-constrained and label embedding dictionary learning (LCLE-DL).
+
+    Method `lcle-dl` of the registry. Li, Lai, Xu, Yang, Zhang: A locality-constrained and label embedding dictionary
+    learning algorithm for image classification. IEEE TNNLS 2017.
+
+    Parameters
+    ----------
+    alpha : float, default=0.001
+        Weight of locality: codes are alike on neighboring atoms. A number >= 0.
+    beta : float, default=0.001
+        Weight of the label embedding. A number >= 0.
+    gamma : float, default=0.01
+        Weight of the agreement of both codes; also the ridge on them. A number > 0.
+    knn : int, default=1
+        Nearest atoms that each atom is joined to. A whole number >= 1.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
+    constraint : {"ball", "free"}, default="ball"
+        Atoms no longer than one throughout, or of any length until the end, as published.
+    start : {"pca-mean", "k-svd"}, default="pca-mean"
+        First atoms: principal directions and mean of every class, or K-SVD within every class, as published.
+    max_iter : int, default=10
+        Most iterations. A whole number >= 0.
+    tol : float, default=0.001
+        Relative change of the dictionary that ends training. A number >= 0.
+    ridge : float, default=0.1
+        Weight of the squared norm of the classifier. A number > 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the choice of samples that K-SVD starts from. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `unit-ball`: the defaults
+    - `published`: start, weights and free atoms of a public copy of the authors' code; new samples are coded by the
+    linear map, not by OMP
+    """
+
+    _methods = {
+        "lcle-dl": (
+            "alpha",
+            "beta",
+            "gamma",
+            "knn",
+            "atoms_per_class",
+            "constraint",
+            "start",
+            "max_iter",
+            "tol",
+            "ridge",
+            "seed",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.001,
+        beta: float = 0.001,
+        gamma: float = 0.01,
+        knn: int = 1,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        constraint: Literal["ball", "free"] = "ball",
+        start: Literal["pca-mean", "k-svd"] = "pca-mean",
+        max_iter: int = 10,
+        tol: float = 0.001,
+        ridge: float = 0.1,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.knn = knn
+        self.atoms_per_class = atoms_per_class
+        self.constraint = constraint
+        self.start = start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.ridge = ridge
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class LEDLClassifier(CodingClassifier):
+    """Label embedded dictionary learning (LEDL).
+
+    Method `ledl` of the registry. Shao, Xu, Wang, Liu, Liu, Wang: Label embedded dictionary learning for image
+    classification. Neurocomputing 2020.
+
+    Parameters
+    ----------
+    lam : float, default=0.004
+        Weight of the classification term. Called `lambda` in the paper and on the command line. A number >= 0.
+    omega : float, default=0.0005
+        Weight of label consistency. A number >= 0.
+    epsilon : float, default=0.01
+        Weight of the magnitudes of the codes, in training and for new samples. A number > 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
+    start : {"samples", "random"}, default="samples"
+        First atoms: random samples of every class, or random columns, as published.
+    max_iter : int, default=10
+        Most iterations. A whole number >= 0.
+    tol : float, default=0.0001
+        Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
+    readout : {"refit", "joint"}, default="refit"
+        The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
+    ridge : float, default=0.1
+        Weight of the squared norm of the classifier, where it is refitted. A number > 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the choice of samples that become the first atoms, or of the random columns. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `samples`: the defaults
+    - `published`: random start and joint classifier as published, weights from the middle of the published grids
+    """
+
+    _methods = {
+        "ledl": (
+            "lambda",
+            "omega",
+            "epsilon",
+            "atoms_per_class",
+            "start",
+            "max_iter",
+            "tol",
+            "readout",
+            "ridge",
+            "seed",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.004,
+        omega: float = 0.0005,
+        epsilon: float = 0.01,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        start: Literal["samples", "random"] = "samples",
+        max_iter: int = 10,
+        tol: float = 0.0001,
+        readout: Literal["refit", "joint"] = "refit",
+        ridge: float = 0.1,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.omega = omega
+        self.epsilon = epsilon
+        self.atoms_per_class = atoms_per_class
+        self.start = start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.readout = readout
+        self.ridge = ridge
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
 class SRCClassifier(CodingClassifier):
     """Sparse representation (SRC).
 
@@ -474,7 +742,7 @@ class SRCClassifier(CodingClassifier):
         self.callback = callback
 
 
-class CRCClassifier(CodingClassifier):
+class CRCClassifier(WeightedClassifier, SparseClassifier, CodingClassifier):
     """Collaborative representation (CRC-RLS).
 
     Method `crc` of the registry. Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps
@@ -487,6 +755,9 @@ class CRCClassifier(CodingClassifier):
         or a number > 0.
     residual : {"regularized", "plain"}, default="regularized"
         Divide each class residual by the size of the class's code, as the original does, or not.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -534,6 +805,7 @@ class CRCClassifier(CodingClassifier):
         *,
         kappa: float | Literal["auto"] | None = "auto",
         residual: Literal["regularized", "plain"] = "regularized",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -543,6 +815,7 @@ class CRCClassifier(CodingClassifier):
     ) -> None:
         self.kappa = kappa
         self.residual = residual
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -2016,6 +2289,114 @@ class DPLClassifier(CodingClassifier):
         self.callback = callback
 
 
+class DPLSVClassifier(CodingClassifier):
+    """Projective dictionary pair learning with support vectors (DPL-SV).
+
+    Method `dpl-sv` of the registry. this project: the objective of DPL (Gu, Zhang, Zuo, Feng. NIPS 2014) with the
+    support vector term of SVGDL (Cai, Zuo, Zhang, Feng, Wang. ECCV 2014).
+
+    Parameters
+    ----------
+    tau : float, default=0.05
+        Weight of the fit of the projections to the codes. A number > 0.
+    lam : float, default=0.003
+        Weight of the projections of other classes. Called `lambda` in the paper and on the command line. A number >= 0.
+    gamma : float, default=0.0001
+        Ridge on the analysis dictionary. A number > 0.
+    lambda2 : float, default=0.001
+        Weight of the SVM term; with 0 the dictionaries are those of DPL. A number >= 0.
+    theta : float, default=5.0
+        Weight of the loss against the squared norm inside the SVM term. A number > 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms of each class; auto: as many as it has samples. Auto or a whole number >= 1.
+    max_iter : int, default=20
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.0001
+        Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
+    rule : {"residual", "svm"}, default="residual"
+        Decision: by the residuals of the pairs, or by the SVMs.
+    random_state : int or RandomState or None, default=0
+        Seed of the random start. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+    """
+
+    _methods = {
+        "dpl-sv": ("tau", "lambda", "gamma", "lambda2", "theta", "atoms_per_class", "max_iter", "tol", "rule", "seed"),
+    }
+    _poor_score = True
+
+    def __init__(
+        self,
+        *,
+        tau: float = 0.05,
+        lam: float = 0.003,
+        gamma: float = 0.0001,
+        lambda2: float = 0.001,
+        theta: float = 5.0,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        max_iter: int = 20,
+        tol: float = 0.0001,
+        rule: Literal["residual", "svm"] = "residual",
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.tau = tau
+        self.lam = lam
+        self.gamma = gamma
+        self.lambda2 = lambda2
+        self.theta = theta
+        self.atoms_per_class = atoms_per_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rule = rule
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
 class DADLClassifier(CodingClassifier):
     """Discriminative analysis dictionary learning (DADL).
 
@@ -2122,7 +2503,231 @@ class DADLClassifier(CodingClassifier):
         self.callback = callback
 
 
-class OneHotRidgeClassifier(DictionaryClassifier):
+class LCTLClassifier(CodingClassifier):
+    """Label consistent transform learning (LCTL).
+
+    Method `lctl` of the registry. Yin et al.: Label consistent transform learning for pattern classification. Journal
+    of Algorithms and Computational Technology 2019.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Weight of label consistency. A number >= 0.
+    mu : float, default=0.05
+        Weight of the logarithms that keep rows apart. A number > 0.
+    epsilon : float, default=0.05
+        Ridge on the transform. A number > 0.
+    lam : float, default=0.001
+        Ridge on the codes. Called `lambda` in the paper and on the command line. A number >= 0.
+    delta : float, default=1.0
+        Ridge on the map from codes to classes. A number > 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Rows of the transform for each class; auto: the mean number of samples of a class, at most 10. Auto or a whole
+        number >= 1.
+    max_iter : int, default=10
+        Most iterations. A whole number >= 1.
+    tol : float, default=0.001
+        Relative change of the transform that ends training. A number >= 0.
+    ridge : float, default=0.001
+        Weight of the squared norm of the classifier. A number > 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the random start. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `tuned`: the defaults
+    - `published`: settings of the published demonstration on Scene-15
+    """
+
+    _methods = {
+        "lctl": ("alpha", "mu", "epsilon", "lambda", "delta", "atoms_per_class", "max_iter", "tol", "ridge", "seed"),
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        mu: float = 0.05,
+        epsilon: float = 0.05,
+        lam: float = 0.001,
+        delta: float = 1.0,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        max_iter: int = 10,
+        tol: float = 0.001,
+        ridge: float = 0.001,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.mu = mu
+        self.epsilon = epsilon
+        self.lam = lam
+        self.delta = delta
+        self.atoms_per_class = atoms_per_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.ridge = ridge
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class AnalysisKSVDClassifier(CodingClassifier):
+    """Analysis K-SVD with a linear SVM on its codes.
+
+    Method `analysis-ksvd` of the registry. Rubinstein, Peleg, Elad: Analysis K-SVD: a dictionary-learning algorithm for
+    the analysis sparse model. IEEE Transactions on Signal Processing 2013.
+
+    Parameters
+    ----------
+    rows : int or {"auto"} or None, default="auto"
+        Rows of the analysis dictionary; auto: twice the features, or twice the samples where these are fewer, at most
+        400. Auto or a whole number >= 1.
+    cosparsity : int or {"auto"} or None, default="auto"
+        Rows that a sample is made orthogonal to; auto: a tenth of them, and fewer than features for the greedy pursuit.
+        Auto or a whole number >= 1.
+    pursuit : {"threshold", "backward-greedy"}, default="threshold"
+        How these are found: by the smallest products, or greedily one after the other, as published.
+    max_iter : int, default=5
+        Most iterations. A whole number >= 0.
+    tol : float, default=0.001
+        Relative change of the rows that ends training. A number >= 0.
+    threshold : float, default=0.25
+        Threshold of the codes, as a multiple of the root mean square of the products of rows and training samples. A
+        number >= 0.
+    theta : float, default=20.0
+        Weight of the loss against the squared norm in the SVM. A number > 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the random rows. None draws one from numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `thresholding`: the defaults
+    - `published`: the greedy pursuit of the paper
+    """
+
+    _methods = {
+        "analysis-ksvd": ("rows", "cosparsity", "pursuit", "max_iter", "tol", "threshold", "theta", "seed"),
+    }
+
+    def __init__(
+        self,
+        *,
+        rows: int | Literal["auto"] | None = "auto",
+        cosparsity: int | Literal["auto"] | None = "auto",
+        pursuit: Literal["threshold", "backward-greedy"] = "threshold",
+        max_iter: int = 5,
+        tol: float = 0.001,
+        threshold: float = 0.25,
+        theta: float = 20.0,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.rows = rows
+        self.cosparsity = cosparsity
+        self.pursuit = pursuit
+        self.max_iter = max_iter
+        self.tol = tol
+        self.threshold = threshold
+        self.theta = theta
+        self.random_state = random_state
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class OneHotRidgeClassifier(LinearClassifier):
     """Ridge regression on one-hot labels.
 
     Method `ridge` of the registry. Hoerl, Kennard: Ridge regression. Technometrics 1970.
@@ -2132,6 +2737,9 @@ class OneHotRidgeClassifier(DictionaryClassifier):
     lam : float or {"auto"} or None, default="auto"
         Weight of the squared norm of `W`; `auto` chooses it by exact leave-one-out on the training samples. Called
         `lambda` in the paper and on the command line. Auto or a number > 0.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -2170,11 +2778,14 @@ class OneHotRidgeClassifier(DictionaryClassifier):
     _methods = {
         "ridge": ("lambda",),
     }
+    _sparse = "csr"
+    _from_sums = True
 
     def __init__(
         self,
         *,
         lam: float | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -2183,6 +2794,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         callback: Callback | None = None,
     ) -> None:
         self.lam = lam
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -2191,7 +2803,7 @@ class OneHotRidgeClassifier(DictionaryClassifier):
         self.callback = callback
 
 
-class LinearSVMClassifier(DictionaryClassifier):
+class LinearSVMClassifier(LinearClassifier):
     """Linear SVM, one against the rest.
 
     Method `linear-svm` of the registry. Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008
@@ -2202,6 +2814,9 @@ class LinearSVMClassifier(DictionaryClassifier):
     theta : float or {"auto"} or None, default="auto"
         Weight of the loss against the squared norm; twice LIBLINEAR's C; `auto` chooses it by leave-one-out on the
         training samples. Auto or a number > 0.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -2240,11 +2855,13 @@ class LinearSVMClassifier(DictionaryClassifier):
     _methods = {
         "linear-svm": ("theta",),
     }
+    _sparse = "csr"
 
     def __init__(
         self,
         *,
         theta: float | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -2253,6 +2870,7 @@ class LinearSVMClassifier(DictionaryClassifier):
         callback: Callback | None = None,
     ) -> None:
         self.theta = theta
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -2261,7 +2879,7 @@ class LinearSVMClassifier(DictionaryClassifier):
         self.callback = callback
 
 
-class RBFSVMClassifier(DictionaryClassifier):
+class RBFSVMClassifier(WeightedClassifier, SparseClassifier):
     """SVM with a Gaussian kernel, one against the rest.
 
     Method `rbf-svm` of the registry. Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT
@@ -2277,6 +2895,9 @@ class RBFSVMClassifier(DictionaryClassifier):
         is `auto` too, chosen by leave-one-out. Auto or a number > 0.
     gamma_scale : float or {"auto"} or None, default="auto"
         Multiplies `gamma`: the handle for tuning around the median distance. Auto or a number > 0.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -2322,6 +2943,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         theta: float | Literal["auto"] | None = "auto",
         gamma: float | Literal["auto"] | None = "auto",
         gamma_scale: float | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -2332,6 +2954,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         self.theta = theta
         self.gamma = gamma
         self.gamma_scale = gamma_scale
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -2340,7 +2963,7 @@ class RBFSVMClassifier(DictionaryClassifier):
         self.callback = callback
 
 
-class LDAClassifier(DictionaryClassifier):
+class LDAClassifier(LinearClassifier):
     """Linear discriminant analysis with shrinkage.
 
     Method `lda` of the registry. Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices.
@@ -2351,6 +2974,9 @@ class LDAClassifier(DictionaryClassifier):
     shrinkage : float or {"ledoit-wolf"} or {"auto"} or None, default="auto"
         Share of the identity in the covariance matrix; `auto` chooses it by exact leave-one-out on the training
         samples, `ledoit-wolf` is the formula of Ledoit and Wolf. Auto or ledoit-wolf or a number from 0 to 1.
+    class_weight : dict or {"balanced"} or None, default=None
+        Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
+        same weight in total. They multiply the `sample_weight` of `fit`.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -2389,11 +3015,13 @@ class LDAClassifier(DictionaryClassifier):
     _methods = {
         "lda": ("shrinkage",),
     }
+    _from_sums = True
 
     def __init__(
         self,
         *,
         shrinkage: float | Literal["ledoit-wolf"] | Literal["auto"] | None = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -2402,6 +3030,7 @@ class LDAClassifier(DictionaryClassifier):
         callback: Callback | None = None,
     ) -> None:
         self.shrinkage = shrinkage
+        self.class_weight = class_weight
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -2484,6 +3113,8 @@ ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "auto": AutoClassifier,
     "lcdl-sv": LCDLSVClassifier,
     "svgdl": SVGDLClassifier,
+    "lcle-dl": LCLEDLClassifier,
+    "ledl": LEDLClassifier,
     "src": SRCClassifier,
     "crc": CRCClassifier,
     "procrc": ProCRCClassifier,
@@ -2500,7 +3131,10 @@ ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "cadl": CADLClassifier,
     "sadl": SADLClassifier,
     "dpl": DPLClassifier,
+    "dpl-sv": DPLSVClassifier,
     "dadl": DADLClassifier,
+    "lctl": LCTLClassifier,
+    "analysis-ksvd": AnalysisKSVDClassifier,
     "ridge": OneHotRidgeClassifier,
     "linear-svm": LinearSVMClassifier,
     "rbf-svm": RBFSVMClassifier,

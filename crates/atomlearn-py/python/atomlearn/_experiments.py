@@ -32,13 +32,17 @@ class Comparison:
         One entry per method and decision rule: ``method``, ``rule``, ``accuracy`` on each split, ``mean``, ``std``,
         ``ci95``, ``train_seconds``, ``test_seconds``, ``confusion`` and more.
     tests : list of dict
-        Every pair of results with the p-value of "no difference".
+        Every pair of results with the p-value of "no difference": ``p``, and ``p_holm``, corrected by Holm's
+        procedure for the tests of the best result against all others (``with_best``) or for those of all other pairs.
+    learning_curve : list of dict
+        With ``learning_curve=True``: ``method``, ``rule``, ``n_train``, ``mean``, ``ci95`` of all points; else empty.
     """
 
     def __init__(self, values: dict[str, Any], table: str, latex: str) -> None:
         self._values, self._table, self._latex = values, table, latex
         self.results: list[dict[str, Any]] = values["results"]
         self.tests: list[dict[str, Any]] = values["tests"]
+        self.learning_curve: list[dict[str, Any]] = values.get("learning_curve", [])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as in ``atomlearn compare --json``."""
@@ -107,6 +111,7 @@ def compare(
     groups: Any = None,
     tune: bool | int = False,
     metric: str = "accuracy",
+    learning_curve: bool = False,
     prep: str | None = None,
     name: str = "data",
     records: Union[str, os.PathLike, None] = None,
@@ -126,7 +131,8 @@ def compare(
     methods : "all" or list, default="all"
         Keys as in `methods`, with their defaults; estimators of this package, whose method and parameters count,
         while their `prep` and the other parameters that all estimators share do not; any other classifier with ``fit``
-        and ``predict``, which gets a clone of it and the samples as they are; or a pair ``(name, classifier)``.
+        and ``predict``, and estimators with a `class_weight`, of which clones get the samples as they are; or a pair
+        ``(name, classifier)``.
     train_per_class : int or None, default=None
         Samples of every class that train; all others test. None is cross-validation.
     folds : int or None, default=None
@@ -145,6 +151,9 @@ def compare(
         with this many. Other classifiers tune themselves, as ``GridSearchCV`` does.
     metric : {"accuracy", "balanced-accuracy", "macro-f1"}, default="accuracy"
         What parameters are chosen and results ranked and tested by.
+    learning_curve : bool, default=False
+        Also train on an eighth, a quarter and half of every training part and test on the same samples, to see whether
+        more samples would help.
     prep : str or None, default=None
         Preprocessing, fitted on the training samples of every split, the same for all methods of this package. None is
         what every method does by itself: `auto` scales samples in its own ways, the others get ``"unit"``.
@@ -194,6 +203,7 @@ def compare(
         "prep": prep,
         "tune": _FOLDS if tune is True else (int(tune) or None),
         "metric": metric,
+        "learning_curve": bool(learning_curve),
     }
     entries = _entries(keys)
     if any(isinstance(entry, _Foreign) for entry in entries):
@@ -256,7 +266,7 @@ def _entries(methods: Sequence[Any]) -> list[Any]:
         label, method = method if isinstance(method, tuple) else (None, method)
         if isinstance(method, str):
             entries.append({"key": method, "params": {}})
-        elif isinstance(method, DictionaryClassifier) and label is None:
+        elif isinstance(method, DictionaryClassifier) and label is None and not _is_weighted(method):
             entries.append({"key": method._method_key(), "params": method._method_params()})
         elif hasattr(method, "fit") and hasattr(method, "predict") and not isinstance(method, type):
             label = str(label) if label is not None else type(method).__name__
@@ -268,6 +278,11 @@ def _entries(methods: Sequence[Any]) -> list[Any]:
         else:
             raise TypeError(f"methods holds keys and classifiers with fit and predict, but also {method!r}")
     return entries
+
+
+def _is_weighted(estimator: DictionaryClassifier) -> bool:
+    # The core's experiments know no weights of classes: such an estimator runs as any other classifier does.
+    return getattr(estimator, "class_weight", None) is not None
 
 
 def _numbered(label: str, number: int) -> str:

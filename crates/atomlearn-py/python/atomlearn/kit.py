@@ -1,4 +1,4 @@
-"""Building blocks of the methods, for use on their own: sparse codes, K-SVD, PCA and the graph of atoms.
+"""Building blocks of the methods, for use on their own: sparse codes, K-SVD, PCA, the graph of atoms, dense SIFT.
 
 Samples and atoms are rows, as everywhere in Python. Results do not depend on ``n_threads``.
 
@@ -13,6 +13,7 @@ array([[ 2.5,  0. , -0.5]])
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Optional
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.sparse import coo_array, csr_array
 from . import _atomlearn
 from ._threads import resolve
 
-__all__ = ["Pca", "atom_graph", "ksvd", "lasso", "omp", "pca"]
+__all__ = ["DenseSift", "Pca", "atom_graph", "dense_sift", "ksvd", "lasso", "omp", "pca"]
 
 Matrix = NDArray[np.float64]
 
@@ -33,6 +34,13 @@ class Pca(NamedTuple):
     mean: Matrix
     components: Matrix
     variances: Matrix
+
+
+class DenseSift(NamedTuple):
+    """SIFT descriptors of the patches of an image."""
+
+    descriptors: Matrix
+    centres: Matrix
 
 
 def lasso(
@@ -86,6 +94,19 @@ def atom_graph(D: ArrayLike, k: int = 1, *, n_threads: Optional[int] = None) -> 
     i, j, weights = _atomlearn.atom_graph(D, _count(k, "k"), resolve(n_threads))
     both = np.concatenate([i, j]), np.concatenate([j, i])
     return coo_array((np.concatenate([weights, weights]), both), shape=(len(D), len(D))).tocsr()
+
+
+def dense_sift(image: ArrayLike, step: int = 8, patches: Sequence[int] = (16, 24, 32)) -> DenseSift:
+    """SIFT descriptors (128 numbers) of square patches every ``step`` pixels, for every side of ``patches`` that fits.
+
+    ``image`` is a grey image of whole numbers from 0 to 255. ``centres`` are the rows and columns of the patches'
+    middles in pixels. These are the descriptors behind the features ``sift-pyramid`` and ``fisher``.
+    """
+    pixels = np.asarray(image)
+    if pixels.ndim != 2 or 0 in pixels.shape or pixels.dtype != np.uint8:
+        raise ValueError(f"image has shape {pixels.shape} and type {pixels.dtype}: give a grey image of type uint8")
+    sides = [_count(side, "patches") for side in patches]
+    return DenseSift(*_atomlearn.dense_sift(np.ascontiguousarray(pixels), _count(step, "step"), sides))
 
 
 def _matrix(values: ArrayLike, name: str) -> Matrix:

@@ -107,6 +107,8 @@ class PartitionedClassifier(DictionaryClassifier):
         """
         if self.probability:
             raise ValueError("parameter `probability` = True: not available here; calibrate on a part of the data")
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("parameter `class_weight`: not available here; weights need all samples in memory")
         client = client or default_client()
         source = _Files.of(client, X, y, partitions, data, labels) or _Blocks.of(X, y, partitions)
         started = time.perf_counter()

@@ -217,6 +217,9 @@ fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
     if is_jpeg && bytes.windows(2).filter(|pair| *pair == [0xff, 0xda]).count() > MAX_SCANS {
         return Err(bad(format!("it has more than {MAX_SCANS} scans")));
     }
+    if is_jpeg && is_cut_off(bytes) {
+        return Err(bad("the file is cut off; copy it again".into()));
+    }
     let mut decoder = reader.into_decoder().map_err(|e| bad(e.to_string()))?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
@@ -263,6 +266,12 @@ fn undecodable(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// A JPEG file whose last scan has no end: what is missing would be grey. Both markers stand for nothing else in a scan.
+fn is_cut_off(jpeg: &[u8]) -> bool {
+    let last = |marker: [u8; 2]| jpeg.windows(2).rposition(|pair| pair == marker);
+    last([0xff, 0xda]) > last([0xff, 0xd9])
+}
+
 /// The name of the format that the first bytes of a file show, if it is one that is known.
 pub fn format_name(bytes: &[u8]) -> Option<&'static str> {
     Some(match image::guess_format(bytes) {
@@ -300,6 +309,17 @@ mod tests {
         assert_eq!(format_name(heic), Some("HEIC"));
         assert_eq!(format_name(b"P5\n1 1\n255\n "), Some("PNM"));
         assert_eq!(format_name(b"hello"), None);
+    }
+
+    #[test]
+    fn a_photo_that_is_cut_off_is_broken_whatever_could_be_read_of_it() {
+        let pixels = (0..64 * 48).map(|k| (k * k % 251) as u8).collect();
+        let whole = Picture { width: 64, height: 48, channels: 1, pixels }.to_jpeg().unwrap();
+        assert!(Picture::decode(Path::new("p.jpg"), &[&whole[..], b"more"].concat()).is_ok());
+        for part in [whole.len() - 2, whole.len() / 2 + 200] {
+            let said = Picture::decode(Path::new("p.jpg"), &whole[..part]).unwrap_err().to_string();
+            assert!(said.contains("not a readable image") && said.contains("cut off"), "{said}");
+        }
     }
 
     #[test]

@@ -41,18 +41,18 @@ impl Jury {
         let places = queries(blocks, MOST_QUERIES);
         let targets: Vec<usize> = places.iter().map(|&i| all[i]).collect();
         let heard: Vec<bool> = targets.iter().map(|&c| blocks.size(c) > 1).collect();
-        let judge = Judge::new(targets.clone(), heard, blocks.len());
+        let weights = train.weights().map(|weights| places.iter().map(|&i| weights[i]).collect());
+        let judge = Judge::new(targets.clone(), heard, weights, blocks.len());
         judge.hears_anyone().then_some(Jury { judge, places, targets })
     }
 
     /// Judges leave-one-out scores, classes x samples in the order of `places`.
     pub fn verdict(&self, mut scores: Mat<f64>) -> Result<Verdict> {
         let found = best_class(&scores);
-        let heard = || (0..found.len()).filter(|&i| self.judge.hears(i));
-        let right = heard().filter(|&i| found[i] == self.targets[i]).count();
-        fusion::normalise_by_own_scale(&mut scores);
+        let accuracy = self.judge.share(|i| found[i] == self.targets[i]);
+        fusion::normalise_by_own_scale(&mut scores, self.judge.weights());
         let loss = self.judge.alone(&scores.transpose().to_owned(), f64::INFINITY)?.loss;
-        Ok(Verdict { loss, accuracy: right as f64 / heard().count().max(1) as f64 })
+        Ok(Verdict { loss, accuracy })
     }
 }
 
@@ -125,8 +125,12 @@ pub(crate) fn decade(square: f64) -> f64 {
 }
 
 /// The median over samples of `|x|^2`, so that a single long one does not count.
-pub(crate) fn median_square(x: faer::MatRef<'_, f64>) -> f64 {
-    fusion::median(column_energies(x))
+pub(crate) fn median_square(train: &Dataset) -> f64 {
+    let squares = column_energies(train.x());
+    match train.weights() {
+        Some(weights) => fusion::weighted_median(squares.into_iter().zip(weights.iter().copied()).collect()),
+        None => fusion::median(squares),
+    }
 }
 
 /// `unit` times ten to each of these powers, to the digits that a person would write.

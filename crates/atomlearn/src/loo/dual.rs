@@ -1,5 +1,6 @@
 //! The coder over training samples: matrices of the size of their number.
 
+use super::sums::class_weights;
 use super::{Reading, STAGE, Sums, residual_scores};
 use crate::linalg::{Spd, axpy, column, column_major, dot, gram, mul, mul_into, wide};
 use crate::score::{ClassResiduals, Residuals};
@@ -20,8 +21,13 @@ pub struct Coder<'a> {
 impl<'a> Coder<'a> {
     /// For a kernel matrix of samples grouped by class.
     pub fn new(gram: MatRef<'a, f64>, blocks: &'a Blocks, kappa: f64) -> Result<Self> {
+        Self::weighted(gram, blocks, None, kappa)
+    }
+
+    /// The same with the `roots` of weights; `gram` is the kernel matrix of samples times these.
+    pub fn weighted(gram: MatRef<'a, f64>, blocks: &'a Blocks, roots: Option<&[f64]>, kappa: f64) -> Result<Self> {
         let inverse = Spd::shifted(gram, kappa, STAGE)?.into_inverse();
-        Ok(Self::from_inverse(gram, blocks, kappa, inverse))
+        Ok(Self::from_inverse(gram, blocks, roots, kappa, inverse))
     }
 
     /// The same for the linear kernel `gram` of samples `x` with the scatter matrix `scatter = X X^T`. Where features are
@@ -31,11 +37,12 @@ impl<'a> Coder<'a> {
         x: MatRef<'_, f64>,
         scatter: MatRef<'_, f64>,
         blocks: &'a Blocks,
+        roots: Option<&[f64]>,
         kappa: f64,
     ) -> Result<Self> {
         let hat = hat(x, scatter, kappa)?;
         if (0..hat.nrows()).any(|i| 1.0 - hat[(i, i)] < LEAST_REST) {
-            return Self::new(gram, blocks, kappa);
+            return Self::weighted(gram, blocks, roots, kappa);
         }
         let mut inverse = hat;
         wide!({
@@ -47,16 +54,23 @@ impl<'a> Coder<'a> {
                 }
             }
         });
-        Ok(Self::from_inverse(gram, blocks, kappa, inverse))
+        Ok(Self::from_inverse(gram, blocks, roots, kappa, inverse))
     }
 
-    fn from_inverse(gram: MatRef<'a, f64>, blocks: &'a Blocks, kappa: f64, inverse: Mat<f64>) -> Self {
-        let sums = class_sums(inverse.as_ref(), blocks).transpose().to_owned();
-        let cross = class_sums(sums.as_ref(), blocks);
+    fn from_inverse(
+        gram: MatRef<'a, f64>,
+        blocks: &'a Blocks,
+        roots: Option<&[f64]>,
+        kappa: f64,
+        inverse: Mat<f64>,
+    ) -> Self {
+        let sums = class_sums(inverse.as_ref(), blocks, roots).transpose().to_owned();
+        let cross = class_sums(sums.as_ref(), blocks, roots);
         let sums = Sums {
             kappa,
-            counts: blocks.sizes().map(|size| size as f64).collect(),
+            counts: class_weights(blocks, roots),
             targets: blocks.labels(),
+            roots: roots.unwrap_or_default().to_vec(),
             diagonal: (0..inverse.nrows()).map(|i| inverse[(i, i)]).collect(),
             sums,
             cross,
@@ -164,13 +178,13 @@ fn hat(x: MatRef<'_, f64>, scatter: MatRef<'_, f64>, kappa: f64) -> Result<Mat<f
     Ok(gram(Spd::shifted(scatter, kappa, STAGE)?.half_solve(x)))
 }
 
-/// `a Y` for one-hot labels `Y`: sums of the columns of each class.
-fn class_sums(a: MatRef<'_, f64>, blocks: &Blocks) -> Mat<f64> {
+/// `a Y` for one-hot labels `Y`, times the roots of weights if there are any: sums of the columns of each class.
+fn class_sums(a: MatRef<'_, f64>, blocks: &Blocks, roots: Option<&[f64]>) -> Mat<f64> {
     let mut sums = Mat::zeros(a.nrows(), blocks.len());
     wide!({
         for (c, range) in blocks.ranges().enumerate() {
             for j in range {
-                axpy(1.0, column(a, j), sums.col_as_slice_mut(c));
+                axpy(roots.map_or(1.0, |roots| roots[j]), column(a, j), sums.col_as_slice_mut(c));
             }
         }
     });

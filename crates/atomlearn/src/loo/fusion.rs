@@ -34,8 +34,10 @@ pub(crate) const CLIP: f64 = 30.0;
 /// Whose labels are to be predicted, and whose say counts.
 pub(crate) struct Judge {
     targets: Vec<usize>,
-    /// One over the number of samples that have a say, zero for the others.
+    /// One over the number of samples that have a say, or the share of their weight; zero for the others.
     say: Vec<f64>,
+    /// Of the samples, if they have any.
+    weights: Option<Vec<f64>>,
     n_classes: usize,
 }
 
@@ -56,11 +58,27 @@ struct Derivatives {
 }
 
 impl Judge {
-    /// For samples of classes `targets`, of which `heard` have a say.
-    pub fn new(targets: Vec<usize>, heard: Vec<bool>, n_classes: usize) -> Self {
-        let share = 1.0 / heard.iter().filter(|&&heard| heard).count().max(1) as f64;
-        let say = heard.into_iter().map(|heard| if heard { share } else { 0.0 }).collect();
-        Judge { targets, say, n_classes }
+    /// For samples of classes `targets`, of which `heard` have a say, as large as their weight.
+    pub fn new(targets: Vec<usize>, heard: Vec<bool>, weights: Option<Vec<f64>>, n_classes: usize) -> Self {
+        let weight = |i: usize| weights.as_ref().map_or(1.0, |weights| weights[i]);
+        let all: f64 = (0..heard.len()).filter(|&i| heard[i]).map(weight).sum();
+        let share = if all > 0.0 { 1.0 / all } else { 1.0 };
+        let say = (0..heard.len()).map(|i| if heard[i] { share * weight(i) } else { 0.0 }).collect();
+        Judge { targets, say, weights, n_classes }
+    }
+
+    /// The share of the samples with a say, by their weights.
+    pub fn share(&self, counts: impl Fn(usize) -> bool) -> f64 {
+        let heard = || (0..self.say.len()).filter(|&i| self.hears(i));
+        match self.weights {
+            Some(_) => heard().filter(|&i| counts(i)).map(|i| self.say[i]).sum(),
+            None => heard().filter(|&i| counts(i)).count() as f64 / heard().count().max(1) as f64,
+        }
+    }
+
+    /// The weights of the samples, if they have any.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
     }
 
     pub fn targets(&self) -> &[usize] {
@@ -187,9 +205,9 @@ pub(crate) fn normalise(scores: &mut Mat<f64>, scale: f64) {
 }
 
 /// The same with the scale of the scores themselves, which is returned.
-pub(crate) fn normalise_by_own_scale(scores: &mut Mat<f64>) -> f64 {
+pub(crate) fn normalise_by_own_scale(scores: &mut Mat<f64>, weights: Option<&[f64]>) -> f64 {
     centre(scores);
-    let scale = scale_of_centred(scores);
+    let scale = scale_of_centred(scores, weights);
     divide(scores, scale);
     scale
 }
@@ -210,10 +228,16 @@ fn divide(scores: &mut Mat<f64>, scale: f64) {
 }
 
 /// Root of the median, over samples, of the mean square of their centred scores.
-fn scale_of_centred(scores: &Mat<f64>) -> f64 {
+fn scale_of_centred(scores: &Mat<f64>, weights: Option<&[f64]>) -> f64 {
     let square = |i: usize| dot(scores.col_as_slice(i), scores.col_as_slice(i)) / scores.nrows() as f64;
-    let squares = (0..scores.ncols()).map(square);
-    let scale = median(squares.filter(|v| !v.is_nan()).collect()).sqrt();
+    let squares: Vec<f64> = (0..scores.ncols()).map(square).collect();
+    let scale = match weights {
+        None => median(squares.into_iter().filter(|v| !v.is_nan()).collect()).sqrt(),
+        Some(weights) => {
+            let pairs = squares.into_iter().zip(weights.iter().copied());
+            weighted_median(pairs.filter(|(v, _)| !v.is_nan()).collect()).sqrt()
+        }
+    };
     // Scores that are all alike, up to rounding, have no scale of their own: blown up, rounding would pass for knowledge.
     if scale > ROUNDING && scale.is_finite() { scale } else { 1.0 }
 }
@@ -227,6 +251,27 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     let even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if even { 0.5 * (upper + below.iter().copied().fold(f64::NEG_INFINITY, f64::max)) } else { upper }
+}
+
+/// Sums of weights that differ by a smaller share differ by rounding.
+const WEIGHT_ROUNDING: f64 = 1e-12;
+
+/// The same of values with weights: the value at which half of the weight is reached, or the mean of that and the next one if it is
+/// reached exactly, as whole weights have it that stand for repeated values.
+pub(crate) fn weighted_median(mut pairs: Vec<(f64, f64)>) -> f64 {
+    pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let half = 0.5 * pairs.iter().map(|(_, weight)| weight).sum::<f64>();
+    let mut sum = 0.0;
+    for (i, &(value, weight)) in pairs.iter().enumerate() {
+        sum += weight;
+        let reached = (sum - half).abs() <= WEIGHT_ROUNDING * half;
+        match pairs[i + 1..].iter().find(|(_, weight)| *weight > 0.0) {
+            Some(&(next, _)) if reached => return 0.5 * (value + next),
+            _ if reached || sum > half => return value,
+            _ => {}
+        }
+    }
+    pairs.last().map_or(0.0, |&(value, _)| value)
 }
 
 /// Replaces logits (classes x samples) by log-probabilities.
@@ -256,7 +301,7 @@ mod tests {
     }
 
     fn judge() -> Judge {
-        Judge::new((0..90).map(|i| i / 30).collect(), vec![true; 90], 3)
+        Judge::new((0..90).map(|i| i / 30).collect(), vec![true; 90], None, 3)
     }
 
     fn loss(scores: &[&Mat<f64>], weights: &[f64]) -> f64 {
@@ -356,7 +401,7 @@ mod tests {
     #[test]
     fn samples_without_a_say_do_not_count() {
         let targets = vec![0, 0, 1, 2, 2];
-        let judge = Judge::new(targets.clone(), vec![true, true, false, true, true], 3);
+        let judge = Judge::new(targets.clone(), vec![true, true, false, true, true], None, 3);
         let mut f = Mat::from_fn(5, 3, |i, c| if targets[i] == c { 1.0 } else { 0.0 });
         let before = judge.alone(&f, f64::INFINITY).unwrap();
         (0..3).for_each(|c| f[(2, c)] = -20.0 * c as f64);
@@ -368,7 +413,13 @@ mod tests {
     fn medians_and_scales() {
         assert_eq!((median(vec![]), median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0, 2.0, 9.0])), (0.0, 2.0, 3.0));
         let mut f = faer::mat![[1.0, 2.0, f64::NAN], [-1.0, -2.0, 0.0]];
-        assert!((normalise_by_own_scale(&mut f.clone()) - 2.5f64.sqrt()).abs() < 1e-15);
+        let repeated = |pairs: &[(f64, f64)]| median(pairs.iter().flat_map(|&(v, w)| vec![v; w as usize]).collect());
+        for pairs in
+            [vec![(3.0, 1.0), (1.0, 2.0), (2.0, 3.0)], vec![(1.0, 2.0), (5.0, 0.0), (9.0, 2.0)], vec![(4.0, 5.0)]]
+        {
+            assert_eq!(weighted_median(pairs.clone()), repeated(&pairs));
+        }
+        assert!((normalise_by_own_scale(&mut f.clone(), None) - 2.5f64.sqrt()).abs() < 1e-15);
         normalise(&mut f, 0.05);
         assert_eq!((f[(0, 0)], f[(0, 1)], f[(1, 1)], f[(1, 2)]), (20.0, 30.0, -30.0, 0.0));
     }

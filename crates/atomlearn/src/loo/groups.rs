@@ -9,7 +9,7 @@
 //!                T = R_gg^-1 V_g,   F = V_g^T T,   n_c without the group
 //! ```
 
-use super::sums::Bordered;
+use super::sums::{Bordered, NOTHING};
 use super::{Coder, Reading, STAGE, residual_scores};
 use crate::linalg::{Spd, mul};
 use crate::{Error, Result};
@@ -51,7 +51,7 @@ impl Coder<'_> {
             for (i, &sample) in g.iter().enumerate() {
                 for c in 0..bias.len() {
                     let target = f64::from(u8::from(c == self.sums.targets[sample]));
-                    scores[(c, sample)] = target - errors[(i, c)];
+                    scores[(c, sample)] = target - errors[(i, c)] / self.sums.root(sample);
                 }
             }
         }
@@ -64,8 +64,9 @@ impl Coder<'_> {
         let mut scores = Mat::zeros(n_classes, self.gram.nrows());
         for g in members {
             let mut left = self.sums.counts.clone();
-            g.iter().for_each(|&i| left[self.sums.targets[i]] -= 1.0);
-            let gone: Vec<usize> = (0..n_classes).filter(|&c| left[c] < 0.5).collect();
+            g.iter().for_each(|&i| left[self.sums.targets[i]] -= self.sums.root(i).powi(2));
+            let is_gone = |c: usize| left[c] <= NOTHING * self.sums.counts[c];
+            let gone: Vec<usize> = (0..n_classes).filter(|&c| is_gone(c)).collect();
             let Border { q, v, r } = self.border_of(g, &gone, &whole)?;
             let r = Spd::new(r, STAGE)?;
             let t = r.solve(&v);
@@ -73,15 +74,17 @@ impl Coder<'_> {
             let f = mul(v.transpose(), &t);
             for (i, &sample) in g.iter().enumerate() {
                 let y = self.sums.targets[sample];
-                if left[y] < 0.5 {
+                if is_gone(y) {
                     continue;
                 }
+                let root = self.sums.root(sample);
+                let weight = root * root;
                 let between = |a: &Mat<f64>, c: usize| a[(y, y)] - 2.0 * a[(y, c)] + a[(c, c)];
                 let distance = |c: usize| {
-                    between(&q, c) + between(&f, c) + 2.0 * (t[(i, c)] - t[(i, y)]) + r_inverse[(i, i)]
-                        - self.sums.kappa * (1.0 + 1.0 / left[c])
+                    between(&q, c) + between(&f, c) + 2.0 * (t[(i, c)] - t[(i, y)]) / root + r_inverse[(i, i)] / weight
+                        - self.sums.kappa * (1.0 / weight + 1.0 / left[c])
                 };
-                let there = (0..n_classes).filter(|&c| left[c] > 0.5);
+                let there = (0..n_classes).filter(|&c| !is_gone(c));
                 there.for_each(|c| scores[(c, sample)] = -distance(c));
                 let lowest = scores.col(sample).iter().copied().fold(f64::INFINITY, f64::min);
                 gone.iter().for_each(|&c| scores[(c, sample)] = lowest);

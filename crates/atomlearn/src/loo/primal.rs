@@ -54,9 +54,16 @@ impl Moments {
 
     /// Adds samples of one class; [`Moments::finish`] comes after the last.
     pub fn add(&mut self, class: usize, x: MatRef<'_, f64>) {
-        self.counts[class] += x.ncols() as f64;
-        for x in x.col_iter() {
-            self.sums.as_mut().col_mut(class).iter_mut().zip(x.iter()).for_each(|(sum, x)| *sum += x);
+        self.add_weighted(class, x, None);
+    }
+
+    /// Adds samples of one class that are multiplied by these roots of their weights.
+    pub fn add_weighted(&mut self, class: usize, x: MatRef<'_, f64>, roots: Option<&[f64]>) {
+        let root = |i: usize| roots.map_or(1.0, |roots| roots[i]);
+        self.counts[class] += (0..x.ncols()).map(|i| root(i) * root(i)).sum::<f64>();
+        for (i, x) in x.col_iter().enumerate() {
+            let root = root(i);
+            self.sums.as_mut().col_mut(class).iter_mut().zip(x.iter()).for_each(|(sum, x)| *sum += root * x);
         }
         let target = self.class_scatters.as_mut().map_or(&mut self.scatter, |scatters| &mut scatters[class]);
         add_lower_product(target.as_mut(), 1.0, x, x.transpose());
@@ -98,15 +105,26 @@ impl PrimalCoder {
 
     /// Training samples `x` of classes `targets`, ready to be left out one by one.
     pub fn left_out<'a>(&'a self, x: MatRef<'a, f64>, targets: &'a [usize]) -> LeftOut<'a> {
+        self.weighted_left_out(x, targets, None)
+    }
+
+    /// The same for samples that are multiplied by these roots of their weights.
+    pub fn weighted_left_out<'a>(
+        &'a self,
+        x: MatRef<'a, f64>,
+        targets: &'a [usize],
+        roots: Option<&'a [f64]>,
+    ) -> LeftOut<'a> {
+        let roots = roots.unwrap_or_default();
         if self.moments.class_scatters.is_none() {
             // Only residuals need more than the hat values.
             let half = self.factor.half_solve(x);
             let h = column_products(half.as_ref(), half.as_ref());
-            return LeftOut { coder: self, x, targets, wx: Mat::new(), h };
+            return LeftOut { coder: self, x, targets, roots, wx: Mat::new(), h };
         }
         let wx = self.factor.solve(x);
         let h = column_products(x, wx.as_ref());
-        LeftOut { coder: self, x, targets, wx, h }
+        LeftOut { coder: self, x, targets, roots, wx, h }
     }
 
     /// `W`.
@@ -120,15 +138,17 @@ impl PrimalCoder {
     }
 
     /// What ridge and discriminant need to know to leave these samples out.
-    fn sums(&self, x: MatRef<'_, f64>, h: &[f64], targets: &[usize]) -> Sums {
+    fn sums(&self, x: MatRef<'_, f64>, h: &[f64], targets: &[usize], roots: &[f64]) -> Sums {
         let mut sums = mul(self.basis.transpose(), x);
         for (i, column) in sums.as_mut().col_iter_mut().enumerate() {
             for (c, sum) in column.iter_mut().enumerate() {
-                *sum = (f64::from(u8::from(c == targets[i])) - *sum) / self.kappa;
+                let own = if c == targets[i] { roots.get(i).copied().unwrap_or(1.0) } else { 0.0 };
+                *sum = (own - *sum) / self.kappa;
             }
         }
         Sums {
             targets: targets.to_vec(),
+            roots: roots.to_vec(),
             diagonal: h.iter().map(|h| (1.0 - h) / self.kappa).collect(),
             sums,
             ..self.no_sums()
@@ -140,6 +160,7 @@ impl PrimalCoder {
             kappa: self.kappa,
             counts: self.moments.counts.clone(),
             targets: Vec::new(),
+            roots: Vec::new(),
             diagonal: Vec::new(),
             sums: Mat::zeros(self.cross.nrows(), 0),
             cross: self.cross.clone(),
@@ -202,6 +223,8 @@ pub struct LeftOut<'a> {
     coder: &'a PrimalCoder,
     x: MatRef<'a, f64>,
     targets: &'a [usize],
+    /// Roots of the weights; empty where all weigh one.
+    roots: &'a [f64],
     /// `W x`, if residuals are possible.
     wx: Mat<f64>,
     /// `x^T W x`.
@@ -214,13 +237,17 @@ impl LeftOut<'_> {
         self.coder.residuals(self.x, self.wx.as_ref(), &self.h, Some(self.targets))
     }
 
+    fn sums(&self) -> Sums {
+        self.coder.sums(self.x, &self.h, self.targets, self.roots)
+    }
+
     /// Scores of each sample by a reading that was trained on all others. Residuals need the scatter of each class and are
     /// refused without.
     pub fn scores(&self, reading: Reading) -> Result<Mat<f64>> {
         match reading {
             Reading::Residual => Ok(residual_scores(&self.residuals()?)),
-            Reading::Ridge => Ok(self.coder.sums(self.x, &self.h, self.targets).ridge_left_out()),
-            Reading::Discriminant => self.coder.sums(self.x, &self.h, self.targets).discriminant_left_out(),
+            Reading::Ridge => Ok(self.sums().ridge_left_out()),
+            Reading::Discriminant => self.sums().discriminant_left_out(),
         }
     }
 }

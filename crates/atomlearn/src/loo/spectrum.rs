@@ -20,11 +20,15 @@ pub(crate) struct Spectrum {
     squares: Vec<f64>,
     /// `F`.
     sums: Mat<f64>,
+    /// Of the weights.
+    roots: Vec<f64>,
 }
 
 impl Spectrum {
-    /// Of samples grouped by class; the smaller of the two Gram matrices is decomposed.
-    pub fn new(x: MatRef<'_, f64>, blocks: &Blocks) -> Result<Self> {
+    /// Of samples grouped by class; the smaller of the two Gram matrices is decomposed. With the `roots` of weights, samples are multiplied by
+    /// these.
+    pub fn new(x: MatRef<'_, f64>, blocks: &Blocks, roots: Option<Vec<f64>>) -> Result<Self> {
+        let roots = roots.unwrap_or_else(|| vec![1.0; x.ncols()]);
         let (squares, x) = if x.ncols() <= x.nrows() {
             let (values, vectors) = sym_eig(gram(x), STAGE)?;
             let x = scaled_columns(&vectors, |k| values[k].max(0.0).sqrt()).transpose().to_owned();
@@ -36,10 +40,10 @@ impl Spectrum {
         let mut sums = Mat::zeros(x.nrows(), blocks.len());
         for (c, range) in blocks.ranges().enumerate() {
             for i in range {
-                (0..x.nrows()).for_each(|k| sums[(k, c)] += x[(k, i)]);
+                (0..x.nrows()).for_each(|k| sums[(k, c)] += roots[i] * x[(k, i)]);
             }
         }
-        Ok(Spectrum { x, squares: squares.into_iter().map(|s| s.max(0.0)).collect(), sums })
+        Ok(Spectrum { x, squares: squares.into_iter().map(|s| s.max(0.0)).collect(), sums, roots })
     }
 
     /// Scores of the samples at `places`, of classes `targets`, by ridge regression on one-hot labels that was trained on all
@@ -58,8 +62,9 @@ impl Spectrum {
         let mut scores = mul(self.sums.transpose(), &weighted);
         for i in 0..places.len() {
             for (c, score) in scores.col_as_slice_mut(i).iter_mut().enumerate() {
-                let y = f64::from(u8::from(c == targets[i]));
-                *score = y - (y - *score) / left[i];
+                let root = self.roots[places[i]];
+                let y = if c == targets[i] { root } else { 0.0 };
+                *score = (y - (y - *score) / left[i]) / root;
             }
         }
         scores

@@ -6,15 +6,29 @@ use crate::svm::Svm;
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 
+/// Below this part of a class's weight, nothing is left of it but rounding.
+pub(super) const NOTHING: f64 = 1e-12;
+
+/// The weight of every class, from the roots of the weights of its samples.
+pub(super) fn class_weights(blocks: &Blocks, roots: Option<&[f64]>) -> Vec<f64> {
+    let of_class = |range: std::ops::Range<usize>| match roots {
+        Some(roots) => roots[range].iter().map(|root| root * root).sum(),
+        None => range.len() as f64,
+    };
+    blocks.ranges().map(of_class).collect()
+}
+
 /// What ridge and discriminant need to know of `A = (K + kappa I)^-1`; dual and primal coders both come to this.
 #[derive(Clone, Debug)]
 pub struct Sums {
     /// The ridge.
     pub kappa: f64,
-    /// `n_c`, training samples of each class.
+    /// `n_c`, training samples of each class: the sum of their weights.
     pub counts: Vec<f64>,
     /// Class of each sample that is to be left out.
     pub targets: Vec<usize>,
+    /// Roots of the weights of these samples; empty where all weigh one.
+    pub roots: Vec<f64>,
     /// `A_ii` of these samples.
     pub diagonal: Vec<f64>,
     /// `Y^T A`, classes x these samples.
@@ -33,14 +47,27 @@ pub(super) struct Bordered {
 
 impl Sums {
     /// For rules alone: everything but the diagonal, from a factor of `K + kappa I` of samples grouped by class. It takes a third of
-    /// the inverse's time.
-    pub fn of_classes(factor: &Spd, blocks: &Blocks, kappa: f64) -> Self {
+    /// the inverse's time. With the `roots` of weights, `K` is that of samples times these.
+    pub fn of_classes(factor: &Spd, blocks: &Blocks, roots: Option<&[f64]>, kappa: f64) -> Self {
         let labels = blocks.labels();
-        let onehot = Mat::from_fn(labels.len(), blocks.len(), |i, c| f64::from(u8::from(labels[i] == c)));
+        let root = |i: usize| roots.map_or(1.0, |roots| roots[i]);
+        let onehot = Mat::from_fn(labels.len(), blocks.len(), |i, c| if labels[i] == c { root(i) } else { 0.0 });
         let sums = factor.solve(&onehot);
         let cross = mul(onehot.transpose(), &sums);
-        let counts = blocks.sizes().map(|size| size as f64).collect();
-        Sums { kappa, counts, targets: labels, diagonal: Vec::new(), sums: sums.transpose().to_owned(), cross }
+        Sums {
+            kappa,
+            counts: class_weights(blocks, roots),
+            targets: labels,
+            roots: roots.unwrap_or_default().to_vec(),
+            diagonal: Vec::new(),
+            sums: sums.transpose().to_owned(),
+            cross,
+        }
+    }
+
+    /// The root of the weight of a sample that is to be left out.
+    pub(super) fn root(&self, i: usize) -> f64 {
+        self.roots.get(i).copied().unwrap_or(1.0)
     }
 
     /// `t = 1^T A 1`.
@@ -71,7 +98,7 @@ impl Sums {
             let own = self.diagonal[i] - u * u / total;
             for (c, score) in column.iter_mut().enumerate() {
                 let beta = *score - u * bias[c];
-                *score = f64::from(u8::from(c == self.targets[i])) - beta / own;
+                *score = f64::from(u8::from(c == self.targets[i])) - beta / (own * self.root(i));
             }
         }
         scores
@@ -84,16 +111,18 @@ impl Sums {
         let mut scores = Mat::zeros(v.nrows(), v.ncols());
         for (i, column_out) in scores.as_mut().col_iter_mut().enumerate() {
             let y = self.targets[i];
-            if self.counts[y] < 2.0 {
+            let root = self.root(i);
+            let weight = root * root;
+            if self.counts[y] - weight <= NOTHING * self.counts[y] {
                 continue;
             }
             let v = v.col_as_slice(i);
             let r = self.diagonal[i] - dot(self.sums.col_as_slice(i), v);
             for (c, score) in column_out.iter_mut().enumerate() {
-                let others = self.counts[c] - f64::from(u8::from(c == y));
-                let nearness = 1.0 - v[y] + v[c];
+                let others = self.counts[c] - if c == y { weight } else { 0.0 };
+                let nearness = 1.0 / root - v[y] + v[c];
                 let means = q[(y, y)] - 2.0 * q[(y, c)] + q[(c, c)];
-                *score = -(means + nearness * nearness / r - self.kappa * (1.0 + 1.0 / others));
+                *score = -(means + nearness * nearness / r - self.kappa * (1.0 / weight + 1.0 / others));
             }
         }
         Ok(scores)

@@ -132,7 +132,7 @@ fn codes_over_few_features_equal_those_over_samples() {
         let scatter = outer_gram(&x);
         for kappa in [1e-7, 1e-3, 1.0, 30.0] {
             let expected = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
-            let found = Coder::of_features(k.as_ref(), x.as_ref(), scatter.as_ref(), &blocks, kappa).unwrap();
+            let found = Coder::of_features(k.as_ref(), x.as_ref(), scatter.as_ref(), &blocks, None, kappa).unwrap();
             for reading in Reading::ALL {
                 let [found, expected] = [&found, &expected].map(|coder| coder.leave_one_out(reading).unwrap());
                 assert_near(found.as_ref(), expected.as_ref(), 1e-8, &format!("{} {kappa} {lonely}", reading.name()));
@@ -286,4 +286,59 @@ fn moments_do_not_depend_on_portions() {
     assert_eq!(whole.counts, parts.counts);
     let coder = PrimalCoder::new(Arc::new(parts), 1.0).unwrap();
     assert!(coder.residual_scores(x.as_ref()).is_err());
+}
+
+/// A sample of weight `w` is `w` equal samples that are left out together.
+#[test]
+fn whole_weights_equal_repeated_samples_left_out_together() {
+    for (x, blocks) in problems() {
+        let weights: Vec<usize> = (0..blocks.total()).map(|i| 1 + (i * i) % 3).collect();
+        let roots: Vec<f64> = weights.iter().map(|&w| (w as f64).sqrt()).collect();
+        let repeated: Vec<usize> = (0..weights.len()).flat_map(|i| vec![i; weights[i]]).collect();
+        let of_class = |range: std::ops::Range<usize>| weights[range].iter().sum();
+        let longer = Blocks::from_sizes(blocks.ranges().map(of_class).collect::<Vec<usize>>());
+        let first: Vec<usize> = (0..weights.len()).map(|i| weights[..i].iter().sum()).collect();
+        // Whole groups of weighted samples too.
+        let pairs: Vec<usize> = (0..weights.len()).map(|i| i / 2 % 5).collect();
+        let pairs_repeated: Vec<usize> = repeated.iter().map(|&i| pairs[i]).collect();
+        for (kernel, k) in [("linear", linear(x.as_ref())), ("rbf", rbf(x.as_ref()))] {
+            let scaled = Mat::from_fn(k.nrows(), k.ncols(), |i, j| roots[i] * k[(i, j)] * roots[j]);
+            let all = part(&k, &repeated, &repeated);
+            for kappa in &KAPPAS[1..] {
+                let twins = Coder::new(all.as_ref(), &longer, *kappa).unwrap();
+                let found = Coder::weighted(scaled.as_ref(), &blocks, Some(&roots), *kappa).unwrap();
+                for reading in Reading::ALL {
+                    let what = format!("{} {kernel} {kappa} {:?}", reading.name(), x.shape());
+                    let expected = select_columns(&twins.leave_groups_out(reading, &repeated).unwrap(), &first);
+                    let one = found.leave_one_out(reading).unwrap();
+                    assert_near(one.as_ref(), expected.as_ref(), 1e-8, &what);
+                    let expected = select_columns(&twins.leave_groups_out(reading, &pairs_repeated).unwrap(), &first);
+                    let groups = found.leave_groups_out(reading, &pairs).unwrap();
+                    assert_near(groups.as_ref(), expected.as_ref(), 1e-8, &format!("groups {what}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_weighted_primal_form_equals_the_dual_one() {
+    for (x, blocks) in problems() {
+        let roots: Vec<f64> = (0..blocks.total()).map(|i| 0.3 + (i * 7 % 5) as f64).collect();
+        let x = Mat::from_fn(x.nrows(), x.ncols(), |i, j| roots[j] * x[(i, j)]);
+        let k = linear(x.as_ref());
+        let labels = blocks.labels();
+        let mut moments = Moments::none(x.nrows(), blocks.len(), true);
+        for (c, range) in blocks.ranges().enumerate() {
+            moments.add_weighted(c, x.subcols(range.start, range.len()), Some(&roots[range]));
+        }
+        moments.finish();
+        let primal = PrimalCoder::new(Arc::new(moments), 1.0).unwrap();
+        let dual = Coder::weighted(k.as_ref(), &blocks, Some(&roots), 1.0).unwrap();
+        for reading in Reading::ALL {
+            let expected = dual.leave_one_out(reading).unwrap();
+            let found = primal.weighted_left_out(x.as_ref(), &labels, Some(&roots)).scores(reading).unwrap();
+            assert_near(found.as_ref(), expected.as_ref(), 1e-8, reading.name());
+        }
+    }
 }

@@ -20,6 +20,9 @@
 //!
 //! Above [`DUAL_LIMIT`] samples the code is written in features instead of samples, and Gaussian kernels by Nystroem's approximation ([`large`]).
 //!
+//! A sample of weight `w` counts as `w` equal ones, in every sum over samples, and is left out with all of them: with `W` the diagonal matrix of the
+//! weights, the code is that of `W^(1/2) K W^(1/2)`.
+//!
 //! - Reference: none, this is our own. The code and its residuals are those of CRC (Zhang, Yang, Feng, ICCV 2011), the closed forms those of PRESS
 //!   (Allen, Technometrics 1974) carried to blocks and discriminants.
 //! - A class of one sample is predicted, but its sample has no say in the weights: without it the class is empty.
@@ -97,6 +100,7 @@ impl Fit for Auto {
     const CLOSED_FORM: bool = true;
     const LEAVES_GROUPS_OUT: bool = true;
     const PROBABILITIES: bool = true;
+    const WEIGHTS: bool = true;
     const DEFAULT_PREP: &'static str = "none";
     const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[("views", "given")];
 
@@ -122,19 +126,21 @@ impl Auto {
         let x = train.x();
         let blocks = train.blocks();
         let groups = train.groups();
-        let judge = Judge::new(train.targets(), heard(train), blocks.len());
+        let weights = train.weights();
+        let roots = train.roots();
+        let judge = Judge::new(train.targets(), heard(train), weights.map(<[f64]>::to_vec), blocks.len());
         let views: Vec<View> =
-            self.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, x)).collect();
+            self.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, x, weights)).collect();
         let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
         'views: for view in &views {
             let space = Space::new(view.apply(x));
-            let median = space.median_distance();
+            let median = space.median_distance(weights);
             for width in WIDTHS {
                 let gamma = width / median;
                 let mut store = Mat::new();
-                let kernel = space.kernel(gamma, &mut store);
-                let setting = Setting::new(view.kind, gamma, kernel, &space);
+                let kernel = space.kernel(gamma, roots.as_deref(), &mut store);
+                let setting = Setting::new(view.kind, gamma, kernel, &space, roots.as_deref());
                 shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
                 if progress.stops(watch) {
                     break 'views;
@@ -142,7 +148,7 @@ impl Auto {
             }
         }
         let places = (0..train.n_samples()).collect();
-        let form = Form::Dual { samples: x.to_owned(), blocks: blocks.clone() };
+        let form = Form::Dual { samples: x.to_owned(), blocks: blocks.clone(), roots };
         self.fuse(&judge, &shortlist, train, Found { views, form, places, facts })
     }
 
@@ -178,9 +184,10 @@ impl Auto {
             1 => judge.targets()[i] as f64,
             _ => f64::from(u8::from(judge.hears(i))),
         });
+        let weights = judge.weights().map(<[f64]>::to_vec);
         let views =
             found.views.into_iter().filter(|view| chosen.iter().any(|choice| choice.view == view.kind)).collect();
-        Ok(Learned { views, chosen, form: found.form, log_probabilities, judged, facts: found.facts })
+        Ok(Learned { views, chosen, form: found.form, log_probabilities, judged, weights, facts: found.facts })
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! and the class with the smallest regularised residual `|x - D_c z_c| / |z_c|` wins.
+//! A sample of weight `w` is the atom `sqrt(w) x`: its code stands for `w` equal parts, whose squares add up to the same.
 //! Deviation: the original scales `kappa` with the number of samples; here it is used as given. `kappa = auto` is chosen by leave-one-out:
 //! the code of a training sample over all others is `z_j = -A_ji / A_ii` with `A = (D^T D + kappa I)^-1` ([`crate::loo`]).
 
@@ -71,7 +72,9 @@ impl Crc {
     /// The best of some powers of ten.
     fn best_kappa(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
         let jury = Jury::new(train)?;
-        let values = decades(decade(median_square(train.x())), POWERS);
+        let values = decades(decade(median_square(train)), POWERS);
+        let weights: Vec<f64> = jury.places.iter().map(|&i| train.weights().map_or(1.0, |w| w[i])).collect();
+        let train = &*train.times_roots();
         let x = train.x();
         let blocks = train.blocks();
         let n = x.ncols() as f64;
@@ -86,7 +89,8 @@ impl Crc {
             let asked = select_columns(x, &jury.places);
             return descend(&values, USUAL, watch, |kappa| {
                 let coder = PrimalCoder::new(moments.clone(), kappa)?;
-                jury.verdict(self.scores_left_out(&coder.left_out(asked.as_ref(), &jury.targets).residuals()?))
+                let residuals = coder.left_out(asked.as_ref(), &jury.targets).residuals()?;
+                jury.verdict(self.scores_left_out(&residuals, &weights))
             });
         }
         // Too many samples for their Gram matrix: as if those that are left out in turn were all.
@@ -94,15 +98,15 @@ impl Crc {
         let products = gram(some.x());
         descend(&values, USUAL, watch, |kappa| {
             let coder = Coder::new(products.as_ref(), some.blocks(), kappa)?;
-            jury.verdict(self.scores_left_out(&coder.residuals_left_out()))
+            jury.verdict(self.scores_left_out(&coder.residuals_left_out(), &weights))
         })
     }
 
-    /// Scores of samples that were left out. A class without any code has a finite score here, so that others can be compared with it.
-    fn scores_left_out(&self, residuals: &Residuals) -> Mat<f64> {
+    /// Scores of samples that were left out, themselves multiplied by the roots of their weights. A class without any code has a finite score here, so that others can be compared with it.
+    fn scores_left_out(&self, residuals: &Residuals, weights: &[f64]) -> Mat<f64> {
         match self.residual {
             Residual::Regularized => residual_scores(residuals),
-            Residual::Plain => -residuals.squared.clone(),
+            Residual::Plain => scaled_columns(&residuals.squared, |i| -1.0 / weights[i]),
         }
     }
 }
@@ -113,6 +117,7 @@ impl Fit for Crc {
     const TITLE: &'static str = "Collaborative representation (CRC-RLS)";
     const PAPER: &'static str = "Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps face recognition? ICCV 2011";
     const CLOSED_FORM: bool = true;
+    const WEIGHTS: bool = true;
     const DECISION: &'static [&'static str] = &["kappa", "residual"];
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
@@ -128,7 +133,7 @@ impl Fit for Crc {
     }
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<CrcModel> {
-        self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks())
+        self.model(train.classes().to_vec(), train.times_roots().x().to_owned(), train.blocks())
     }
 
     fn restore(&self, mut parts: Parts) -> Result<CrcModel> {
@@ -220,18 +225,20 @@ mod tests {
     /// In features and in samples, with unbalanced classes: what leave-one-out says is what a training without the sample says.
     #[test]
     fn leave_one_out_equals_training_without_the_sample() {
-        for (per_class, dim) in [(8, 5), (5, 30)] {
-            let train = synth::blobs(3, per_class, dim, 3);
-            let products = gram(train.x());
+        let shapes = [(8, 5), (5, 30)].map(|(per_class, dim)| synth::blobs(3, per_class, dim, 3));
+        for train in shapes.iter().flat_map(|train| [train.clone(), train.weighted_for_tests()]) {
+            let weights = train.weights().map_or_else(|| vec![1.0; train.n_samples()], <[f64]>::to_vec);
+            let scaled = train.times_roots();
+            let products = gram(scaled.x());
             for residual in [Residual::Regularized, Residual::Plain] {
                 for kappa in [1e-3, 0.1, 10.0] {
                     let crc = Crc { kappa: Some(kappa), residual };
                     let dual = Coder::new(products.as_ref(), train.blocks(), kappa).unwrap().residuals_left_out();
-                    let moments = Arc::new(Moments::of(train.x(), train.blocks(), true));
+                    let moments = Arc::new(Moments::of(scaled.x(), train.blocks(), true));
                     let targets = train.targets();
                     let primal = PrimalCoder::new(moments, kappa).unwrap();
-                    let primal = primal.left_out(train.x(), &targets).residuals().unwrap();
-                    for found in [crc.scores_left_out(&dual), crc.scores_left_out(&primal)] {
+                    let primal = primal.left_out(scaled.x(), &targets).residuals().unwrap();
+                    for found in [crc.scores_left_out(&dual, &weights), crc.scores_left_out(&primal, &weights)] {
                         for i in 0..train.n_samples() {
                             let model = crc.fit(&train.without(i), &mut ()).unwrap();
                             let expected = model.scores(train.x().subcols(i, 1)).unwrap();

@@ -72,7 +72,7 @@ impl DplModel {
 }
 
 /// One class during training.
-struct Pair {
+pub(super) struct Pair {
     /// `F_c`.
     map: Mat<f64>,
     /// `F_c X_c`: `Omega_c X_c = Z_c (F_c X_c)`.
@@ -81,21 +81,21 @@ struct Pair {
     other: Mat<f64>,
     /// `F_c F_c^T`: `|Omega_c|^2 = tr(Z_c . Z_c^T)`.
     size: Mat<f64>,
-    dictionary: Mat<f64>,
+    pub(super) dictionary: Mat<f64>,
     /// The codes that define `Omega_c = Z_c F_c`; before the first step, there is none.
-    projecting: Mat<f64>,
-    codes: Mat<f64>,
+    pub(super) projecting: Mat<f64>,
+    pub(super) codes: Mat<f64>,
 }
 
 /// What changes of a [`Pair`].
-struct Learned {
+pub(super) struct Learned {
     dictionary: Mat<f64>,
     projecting: Mat<f64>,
     codes: Mat<f64>,
 }
 
 /// Puts all that changes into a state.
-fn store(pairs: &[Pair], state: State) -> State {
+pub(super) fn store(pairs: &[Pair], state: State) -> State {
     pairs.iter().enumerate().fold(state, |state, (c, pair)| {
         let state = state.with(format!("dictionary.{c}"), pair.dictionary.as_ref());
         let state = state.with(format!("projecting.{c}"), pair.projecting.as_ref());
@@ -159,7 +159,7 @@ impl Dpl {
             }
             Some(state) => {
                 let held = state.value("held")?;
-                (self.restore_pairs(seen, &maps, &atoms, state)?, held)
+                (self.restore_pairs(seen, &maps, &atoms, &mut state.into_parts(train.classes()))?, held)
             }
         };
         for iter in left {
@@ -196,13 +196,13 @@ impl Dpl {
 
 impl Dpl {
     /// What stays fixed of all classes.
-    fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<ClasswiseMap<'a>> {
+    pub(super) fn maps<'a>(&self, train: &'a Dataset, watch: &mut dyn Observer) -> Result<ClasswiseMap<'a>> {
         let weights = ClassWeights { own: self.tau, other: self.lambda, ridge: self.gamma };
         ClasswiseMap::new(train, weights, "DPL projections", watch)
     }
 
     /// Random `D_c` and `Omega_c` with atoms of length 1, then the first codes.
-    fn start(
+    pub(super) fn start(
         &self,
         train: &Dataset,
         maps: &ClasswiseMap<'_>,
@@ -237,14 +237,13 @@ impl Dpl {
     }
 
     /// The counterpart of [`store`].
-    fn restore_pairs(
+    pub(super) fn restore_pairs(
         &self,
         train: &Dataset,
         maps: &ClasswiseMap<'_>,
         atoms: &Blocks,
-        state: State,
+        parts: &mut Parts,
     ) -> Result<Vec<Pair>> {
-        let mut parts = state.into_parts(train.classes());
         let mut of_class = |c: usize| {
             let (size, samples) = (atoms.size(c), train.blocks().size(c));
             Ok(Learned {
@@ -264,7 +263,12 @@ impl Dpl {
     }
 
     /// `(D^T D + tau I)^-1 (D^T X + tau P)` with the projections `P = Omega X`.
-    fn code_step(&self, dictionary: &Mat<f64>, x: MatRef<'_, f64>, projections: Mat<f64>) -> Result<Mat<f64>> {
+    pub(super) fn code_step(
+        &self,
+        dictionary: &Mat<f64>,
+        x: MatRef<'_, f64>,
+        projections: Mat<f64>,
+    ) -> Result<Mat<f64>> {
         let mut system = gram(dictionary);
         add_diagonal(&mut system, self.tau);
         let right = mul(dictionary.transpose(), x) + faer::Scale(self.tau) * projections;
@@ -272,7 +276,7 @@ impl Dpl {
     }
 
     /// The terms of `J`, summed over classes in class order.
-    fn terms(&self, train: &Dataset, pairs: &[Pair]) -> [(&'static str, f64); 4] {
+    pub(super) fn terms(&self, train: &Dataset, pairs: &[Pair]) -> [(&'static str, f64); 4] {
         let of_class = |(c, pair): (usize, &Pair)| {
             let rest = train.class(c) - mul(&pair.dictionary, &pair.codes);
             let gap = pair.projections() - &pair.codes;
@@ -291,12 +295,12 @@ impl Dpl {
 
 impl Pair {
     /// `Omega_c^T = F_c^T Z_c^T`, atoms in columns.
-    fn analysis(&self) -> Mat<f64> {
+    pub(super) fn analysis(&self) -> Mat<f64> {
         mul(self.map.transpose(), self.projecting.transpose())
     }
 
     /// `Omega_c X_c`.
-    fn projections(&self) -> Mat<f64> {
+    pub(super) fn projections(&self) -> Mat<f64> {
         mul(&self.projecting, &self.own)
     }
 
@@ -309,7 +313,7 @@ impl Pair {
     }
 
     /// Step 2.
-    fn update_dictionary(&mut self, x: MatRef<'_, f64>) -> Result<()> {
+    pub(super) fn update_dictionary(&mut self, x: MatRef<'_, f64>) -> Result<()> {
         let start = std::mem::replace(&mut self.dictionary, Mat::zeros(0, 0));
         let cross = mul(x, self.codes.transpose());
         let gram = outer_gram(&self.codes);

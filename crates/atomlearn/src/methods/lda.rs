@@ -7,6 +7,7 @@
 //! `W` is the covariance within classes (divisor: samples), `mu` the mean of all samples, `d_c = mu_c - mu` where the mean of
 //! class `c` lies as seen from there, `pi_c` the shares of the classes. Scores from means as seen from zero would differ by
 //! the same for every class, and lose their digits to it where samples lie far from zero.
+//! Samples with weights count that often in means, covariance and shares.
 //! `shrinkage = auto` is chosen by leave-one-out, in closed form from one eigendecomposition for all values ([`left_out`]);
 //! `ledoit-wolf` is the formula of Ledoit and Wolf (A well-conditioned estimator for large-dimensional covariance
 //! matrices. J. Multivariate Analysis 2004). With more features than samples everything happens in their range, where
@@ -15,11 +16,12 @@
 mod left_out;
 
 use crate::export::{Graph, Value};
-use crate::linalg::{Spd, outer_gram};
+use crate::linalg::{Spd, outer_gram, scaled_columns};
 use crate::loo::choice::{Jury, Verdict, best_of};
 use crate::params::{Domain, params};
-use crate::pca::{centred, mean};
+use crate::pca::{centred, weighted_mean};
 use crate::range::{self, Reduced};
+use crate::rounds::{ClassSums, FromSums};
 use crate::svm::Svm;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -93,6 +95,7 @@ impl Fit for Lda {
     const TITLE: &'static str = "Linear discriminant analysis with shrinkage";
     const PAPER: &'static str = "Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices. J. Multivariate Analysis 2004 (the shrinkage)";
     const CLOSED_FORM: bool = true;
+    const WEIGHTS: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.shrinkage != Shrinkage::Auto {
@@ -121,29 +124,14 @@ impl Fit for Lda {
 
     fn learn(&self, given: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
         let Seen { middle, n_features, reduced, train, means, spread } = Seen::new(given)?;
-        let m = train.n_features();
-        let n = train.n_samples() as f64;
-        let mut within = outer_gram(&spread);
-        within *= faer::Scale(1.0 / n);
-        let level = (0..m).map(|i| within[(i, i)]).sum::<f64>() / n_features as f64;
+        let counts = train.class_weights();
+        let mut within = scatter(&spread, train.weights());
+        within *= faer::Scale(1.0 / counts.iter().sum::<f64>());
         let s = match self.shrinkage {
             Shrinkage::Share(share) => share,
-            _ => ledoit_wolf(&spread, &within, level, n_features),
+            _ => ledoit_wolf(&spread, train.weights(), &within, level(&within, n_features), n_features),
         };
-        if level > 0.0 {
-            within *= faer::Scale(1.0 - s);
-            (0..m).for_each(|i| within[(i, i)] += s * level);
-        } else {
-            watch.warn("LDA: samples do not differ within classes; each goes to the nearest class mean");
-            within = Mat::identity(m, m);
-        }
-        let factor = Spd::new(within, "LDA").map_err(|_| {
-            Error::numeric("LDA", format!("the covariance within classes is singular with shrinkage = {s}; raise it"))
-        })?;
-        let weights = factor.solve(&means);
-        let prior = |c: usize| (train.class(c).ncols() as f64 / n).ln();
-        let bias =
-            (0..train.n_classes()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
+        let Svm { weights, bias } = discriminants(within, &means, &counts, s, n_features, watch)?;
         let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(&weights));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
         Ok(LdaModel { classes: given.classes().to_vec(), linear: Svm { weights, bias }.seen_from(&origin) })
@@ -153,6 +141,63 @@ impl Fit for Lda {
         let weights = parts.take_shaped("weights", None, parts.classes.len())?;
         let bias = parts.take_row("bias", parts.classes.len())?;
         Ok(LdaModel { classes: parts.classes, linear: Svm { weights, bias } })
+    }
+}
+
+/// `tr W / m`.
+fn level(within: &Mat<f64>, n_features: usize) -> f64 {
+    (0..within.nrows()).map(|i| within[(i, i)]).sum::<f64>() / n_features as f64
+}
+
+/// The discriminant functions of samples as seen from their mean, from the covariance within classes and their means.
+fn discriminants(
+    mut within: Mat<f64>,
+    means: &Mat<f64>,
+    counts: &[f64],
+    s: f64,
+    n_features: usize,
+    watch: &mut dyn Observer,
+) -> Result<Svm> {
+    let m = within.nrows();
+    let n: f64 = counts.iter().sum();
+    let level = level(&within, n_features);
+    if level > 0.0 {
+        within *= faer::Scale(1.0 - s);
+        (0..m).for_each(|i| within[(i, i)] += s * level);
+    } else {
+        watch.warn("LDA: samples do not differ within classes; each goes to the nearest class mean");
+        within = Mat::identity(m, m);
+    }
+    let factor = Spd::new(within, "LDA").map_err(|_| {
+        Error::numeric("LDA", format!("the covariance within classes is singular with shrinkage = {s}; raise it"))
+    })?;
+    let weights = factor.solve(means);
+    let prior = |c: usize| (counts[c] / n).ln();
+    let bias = (0..counts.len()).map(|c| prior(c) - 0.5 * (means.col(c).transpose() * weights.col(c))).collect();
+    Ok(Svm { weights, bias })
+}
+
+/// Of samples that are gone nothing is left to choose the shrinkage by: one that is left open is the usual one.
+impl FromSums for Lda {
+    fn learn_from_sums(&self, sums: &ClassSums, watch: &mut dyn Observer) -> Result<Parts> {
+        let share = match self.shrinkage {
+            Shrinkage::Share(share) => share,
+            Shrinkage::Auto => SHARES[USUAL],
+            Shrinkage::LedoitWolf => {
+                let why = "the formula needs the samples themselves, not only their sums; give a number";
+                return Err(Error::param("shrinkage", LEDOIT_WOLF, why));
+            }
+        };
+        let (means, middle) = sums.centred_means();
+        let mut within = sums.within.clone();
+        within *= faer::Scale(1.0 / sums.n_samples());
+        let functions = discriminants(within, &means, &sums.counts, share, means.nrows(), watch)?;
+        let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
+        let Svm { weights, bias } = functions.seen_from(&origin);
+        let mut parts = Parts::default();
+        parts.put("weights", &weights);
+        parts.put_row("bias", &bias);
+        Ok(parts)
     }
 }
 
@@ -169,11 +214,13 @@ struct Seen {
 
 impl Seen {
     fn new(given: &Dataset) -> Result<Self> {
-        let middle = mean(given.x());
+        let middle = weighted_mean(given.x(), given.weights());
         let full = given.with_features(centred(given.x(), &middle))?;
         let reduced = range::reduce(&full)?;
         let train = reduced.as_ref().map_or(full, |reduced| reduced.train.clone());
-        let of_classes: Vec<Vec<f64>> = (0..train.n_classes()).map(|c| mean(train.class(c))).collect();
+        let weights_of = |c: usize| train.weights().map(|weights| &weights[train.blocks().range(c)]);
+        let of_classes: Vec<Vec<f64>> =
+            (0..train.n_classes()).map(|c| weighted_mean(train.class(c), weights_of(c))).collect();
         let means = Mat::from_fn(train.n_features(), train.n_classes(), |i, c| of_classes[c][i]);
         let targets = train.targets();
         let x = train.x();
@@ -189,13 +236,28 @@ fn best_share(train: &Dataset) -> Result<Option<(f64, Verdict)>> {
     Ok(best_of(&SHARES, USUAL, |share| jury.verdict(left_out.scores(&jury.places, share))))
 }
 
+/// The sum over samples of `w r r^T`.
+fn scatter(spread: &Mat<f64>, weights: Option<&[f64]>) -> Mat<f64> {
+    match weights {
+        Some(weights) => outer_gram(scaled_columns(spread, |i| weights[i].sqrt())),
+        None => outer_gram(spread),
+    }
+}
+
 /// The shrinkage that minimises the expected squared error of the covariance matrix.
-fn ledoit_wolf(centred: &Mat<f64>, covariance: &Mat<f64>, level: f64, n_features: usize) -> f64 {
-    let n = centred.ncols() as f64;
+fn ledoit_wolf(
+    centred: &Mat<f64>,
+    weights: Option<&[f64]>,
+    covariance: &Mat<f64>,
+    level: f64,
+    n_features: usize,
+) -> f64 {
+    let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+    let n: f64 = (0..centred.ncols()).map(weight).sum();
     let energy = covariance.squared_norm_l2();
     // |S - level I|^2 over all features, of which the range of the samples may be a part.
     let distance = energy - level * level * n_features as f64;
-    let fourth: f64 = centred.col_iter().map(|x| x.squared_norm_l2().powi(2)).sum();
+    let fourth: f64 = centred.col_iter().enumerate().map(|(i, x)| weight(i) * x.squared_norm_l2().powi(2)).sum();
     let noise = (fourth / n - energy) / n;
     if distance > 0.0 { (noise / distance).clamp(0.0, 1.0) } else { 1.0 }
 }
@@ -231,6 +293,7 @@ impl Classifier for LdaModel {
 mod tests {
     use super::*;
     use crate::linalg::mul;
+    use crate::pca::mean;
     use crate::{params, synth};
 
     /// Equal to the definition with an explicit inverse, with few samples and with many.
@@ -289,8 +352,8 @@ mod tests {
     /// Up to what is common to all classes; with many features and with few.
     #[test]
     fn leave_one_out_equals_training_without_the_sample() {
-        for (per_class, dim) in [(12, 5), (5, 30), (2, 3)] {
-            let train = synth::blobs(3, per_class, dim, 4);
+        let shapes = [(12, 5), (5, 30), (2, 3)].map(|(per_class, dim)| synth::blobs(3, per_class, dim, 4));
+        for train in shapes.iter().flat_map(|train| [train.clone(), train.weighted_for_tests()]) {
             let left_out = LeftOut::new(&Seen::new(&train).unwrap()).unwrap().unwrap();
             let places: Vec<usize> = (0..train.n_samples()).collect();
             for share in [1e-3, 0.1, 0.5, 1.0] {
@@ -301,7 +364,7 @@ mod tests {
                     for c in 1..3 {
                         let (found, expected) = (found[(c, i)] - found[(0, i)], expected[(c, 0)] - expected[(0, 0)]);
                         let error = (found - expected).abs() / expected.abs().max(1.0);
-                        assert!(error < 1e-8, "{per_class} x {dim}, {share}: {found} {expected}");
+                        assert!(error < 1e-8, "{:?}, {share}: {found} {expected}", train.x().shape());
                     }
                 }
             }
@@ -336,7 +399,7 @@ mod tests {
             let centred = Mat::from_fn(10, train.n_samples(), |i, j| train.x()[(i, j)] - mu[targets[j]][i]);
             let w = faer::Scale(1.0 / train.n_samples() as f64) * outer_gram(&centred);
             let level = (0..10).map(|i| w[(i, i)]).sum::<f64>() / 10.0;
-            ledoit_wolf(&centred, &w, level, 10)
+            ledoit_wolf(&centred, None, &w, level, 10)
         };
         let (few, many) = (shrinkage(4), shrinkage(400));
         assert!(few > 5.0 * many && many > 0.0 && few <= 1.0, "{few} {many}");

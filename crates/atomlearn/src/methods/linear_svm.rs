@@ -4,7 +4,7 @@
 //! min_{u,b}  |u|^2 + theta sum_i max(0, 1 - t_i (u^T x_i + b))^2      per class, bias unregularised
 //! ```
 //!
-//! `theta = 2 C` of LIBLINEAR's `1/2 |u|^2 + C sum loss`. `theta = auto` is chosen by leave-one-out, in closed form with the active sets of
+//! A sample of weight `w` counts `w` times in the sum. `theta = 2 C` of LIBLINEAR's `1/2 |u|^2 + C sum loss`. `theta = auto` is chosen by leave-one-out, in closed form with the active sets of
 //! each training held ([`svm::left_out`]).
 
 mod partitioned;
@@ -46,6 +46,7 @@ impl Fit for LinearSvm {
     const TITLE: &'static str = "Linear SVM, one against the rest";
     const PAPER: &'static str = "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)";
     const CLOSED_FORM: bool = true;
+    const WEIGHTS: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.theta.is_some() {
@@ -69,7 +70,8 @@ impl Fit for LinearSvm {
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
-        let svm = svm::fit(train.x(), &train.targets(), train.n_classes(), tau, None, watch)?;
+        let targets = train.targets();
+        let svm = svm::fit_weighted(train.x(), &targets, train.weights(), train.n_classes(), tau, None, watch)?;
         Ok(LinearSvmModel { classes: train.classes().to_vec(), svm })
     }
 
@@ -92,12 +94,14 @@ pub(super) fn best_theta(
     let mut last: Option<Svm> = None;
     descend(values, usual, watch, |theta| {
         let mut trace = Trace::default();
-        let svm = svm::fit(x, &targets, train.n_classes(), 1.0 / theta, last.as_ref(), &mut trace)?;
+        let tau = 1.0 / theta;
+        let weights = train.weights();
+        let svm = svm::fit_weighted(x, &targets, weights, train.n_classes(), tau, last.as_ref(), &mut trace)?;
         // The closed form is that of the optimum, and a value that does not get there is none to choose.
         if !trace.warnings.is_empty() {
             return Err(Error::numeric(LinearSvm::KEY, "not at the optimum"));
         }
-        let scores = svm::left_out(x, &targets, &svm, 1.0 / theta)?;
+        let scores = svm::left_out(x, &targets, weights, &svm, tau)?;
         last = Some(svm);
         jury.verdict(select_columns(&scores, &jury.places))
     })
@@ -141,7 +145,7 @@ mod tests {
         let chosen = LinearSvm::default().choose(&train, &mut ()).unwrap().theta.unwrap();
         let loss = |theta: f64| {
             let svm = svm::fit(train.x(), &targets, 3, 1.0 / theta, None, &mut ()).unwrap();
-            jury.verdict(svm::left_out(train.x(), &targets, &svm, 1.0 / theta).unwrap()).unwrap().loss
+            jury.verdict(svm::left_out(train.x(), &targets, None, &svm, 1.0 / theta).unwrap()).unwrap().loss
         };
         assert!(loss(chosen) <= loss(10.0 * chosen) + 1e-9 && loss(chosen) <= loss(chosen / 10.0) + 1e-9);
         let long = train.with_features(faer::Scale(10.0) * train.x()).unwrap();

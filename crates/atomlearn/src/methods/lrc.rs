@@ -86,7 +86,7 @@ impl Lrc {
         let asked = select_columns(train.x(), &jury.places);
         let projections: Vec<Mat<f64>> =
             spans.iter().map(|span| mul(span.directions.transpose(), asked.as_ref())).collect();
-        let values = decades(decade(median_square(train.x())), POWERS);
+        let values = decades(decade(median_square(train)), POWERS);
         best_of(&values, USUAL, |kappa| {
             jury.verdict(left_out_scores(asked.as_ref(), &jury.targets, spans, &projections, kappa))
         })

@@ -1,5 +1,6 @@
 //! The methods, one file each.
 
+pub mod analysis_ksvd;
 pub mod auto;
 pub mod cadl;
 mod class_dictionary;
@@ -9,13 +10,18 @@ pub mod dadl;
 pub mod dksvd;
 pub mod dlsi;
 pub mod dpl;
+pub mod dpl_sv;
 pub mod fddl;
 pub mod knn;
 pub mod ksvd;
 mod label_ksvd;
 pub mod lcdl_sv;
 pub mod lcksvd;
+pub mod lcle_dl;
+pub mod lctl;
 pub mod lda;
+pub mod ledl;
+pub mod linear_codes;
 pub mod linear_svm;
 pub mod lrc;
 pub mod lrsdl;

@@ -72,8 +72,7 @@ impl ProCrc {
         // Too many samples for their Gram matrix: as if those that are left out in turn were all.
         let train = train.subset(&jury.places).ok()?;
         let products = gram(train.x());
-        let lambdas =
-            self.lambda.map_or_else(|| decades(decade(median_square(train.x())), POWERS), |given| vec![given]);
+        let lambdas = self.lambda.map_or_else(|| decades(decade(median_square(&train)), POWERS), |given| vec![given]);
         let gammas = self.gamma.map_or(GAMMAS.to_vec(), |given| vec![given]);
         let mut best: Option<(f64, f64, Verdict)> = None;
         let mut usual = USUAL.min(lambdas.len() - 1);

@@ -8,6 +8,8 @@
 //! `theta = 2 C` of the usual `1/2 |u|^2 + C sum loss`. Libraries that solve the plain hinge loss one against one
 //! (LIBSVM) give other, as a rule slightly different, models.
 //!
+//! Losses are weighted where samples have weights; the median distance is that of the samples as they are, whatever they weigh.
+//!
 //! Values that are `auto` are chosen by leave-one-out, in closed form with the active sets of each training held ([`svm::left_out`]): first the
 //! width at the usual `theta`, then `theta` at that width.
 
@@ -69,8 +71,10 @@ impl RbfSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         descend(&WIDTHS, USUAL_WIDTH, watch, |scale| {
             let (_, features) = RbfSvm { gamma_scale: Some(scale), ..self.clone() }.map(train, &mut ())?;
-            let svm = svm::fit(features.as_ref(), &targets, train.n_classes(), tau, None, &mut ())?;
-            let scores = svm::left_out(features.as_ref(), &targets, &svm, tau)?;
+            let x = features.as_ref();
+            let weights = train.weights();
+            let svm = svm::fit_weighted(x, &targets, weights, train.n_classes(), tau, None, &mut ())?;
+            let scores = svm::left_out(x, &targets, weights, &svm, tau)?;
             jury.verdict(select_columns(&scores, &jury.places))
         })
     }
@@ -82,6 +86,7 @@ impl Fit for RbfSvm {
     const TITLE: &'static str = "SVM with a Gaussian kernel, one against the rest";
     const PAPER: &'static str = "Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT 1992 (here with squared hinge loss)";
     const CLOSED_FORM: bool = true;
+    const WEIGHTS: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         let open_width = self.gamma.is_none() && self.gamma_scale.is_none();
@@ -119,7 +124,9 @@ impl Fit for RbfSvm {
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<RbfSvmModel> {
         let (map, features) = self.map(train, watch)?;
         let tau = 1.0 / self.theta.unwrap_or(THETA);
-        let svm = svm::fit(features.as_ref(), &train.targets(), train.n_classes(), tau, None, watch)?;
+        let targets = train.targets();
+        let weights = train.weights();
+        let svm = svm::fit_weighted(features.as_ref(), &targets, weights, train.n_classes(), tau, None, watch)?;
         let dual = Svm { weights: mul(map.root(), &svm.weights), bias: svm.bias };
         let gamma = map.gamma()[(0, 0)];
         Ok(RbfSvmModel { classes: train.classes().to_vec(), samples: train.x().to_owned(), dual, gamma })

@@ -5,6 +5,7 @@
 //! ```
 //!
 //! `H` holds one-hot labels; there is no bias. The score of class `c` is row `c` of `W x`.
+//! A sample of weight `w` counts `w` times: in the sums above it and its label are multiplied by `sqrt(w)`.
 //! SADL tends to exactly this classifier, which makes it that method's test oracle. `lambda = auto` is chosen by leave-one-out, in closed
 //! form from one eigendecomposition for all values ([`crate::loo`]).
 
@@ -14,7 +15,7 @@ use crate::linalg::{Spd, add_diagonal, inner, mul, mul_add};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
-use crate::rounds::{Moments, Partitioned, Start};
+use crate::rounds::{ClassSums, FromSums, Moments, Partitioned, Start};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
@@ -45,6 +46,7 @@ impl Fit for Ridge {
     const TITLE: &'static str = "Ridge regression on one-hot labels";
     const PAPER: &'static str = "Hoerl, Kennard: Ridge regression. Technometrics 1970";
     const CLOSED_FORM: bool = true;
+    const WEIGHTS: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.lambda.is_some() {
@@ -58,9 +60,13 @@ impl Fit for Ridge {
     }
 
     fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<RidgeModel> {
-        let map = ridge_map(train.x(), self.lambda.unwrap_or(LAMBDA), "ridge regression")?;
+        // Weights w: samples and labels times sqrt(w).
+        let map = ridge_map(train.times_roots().x(), self.lambda.unwrap_or(LAMBDA), "ridge regression")?;
         let targets = train.targets();
-        let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), |c, i| f64::from(u8::from(targets[i] == c)));
+        let roots = train.roots();
+        let root = |i: usize| roots.as_ref().map_or(1.0, |roots| roots[i]);
+        let onehot = |c: usize, i: usize| if targets[i] == c { root(i) } else { 0.0 };
+        let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), onehot);
         Ok(RidgeModel { classes: train.classes().to_vec(), weights: mul(&onehot, &map) })
     }
 
@@ -73,8 +79,8 @@ impl Fit for Ridge {
 /// The best of some powers of ten.
 fn best_lambda(train: &Dataset) -> Option<(f64, Verdict)> {
     let jury = Jury::new(train)?;
-    let spectrum = Spectrum::new(train.x(), train.blocks()).ok()?;
-    let values = decades(decade(median_square(train.x())), POWERS);
+    let spectrum = Spectrum::new(train.times_roots().x(), train.blocks(), train.roots()).ok()?;
+    let values = decades(decade(median_square(train)), POWERS);
     best_of(&values, USUAL, |lambda| jury.verdict(spectrum.ridge_left_out(&jury.places, &jury.targets, lambda)))
 }
 
@@ -87,7 +93,20 @@ impl Partitioned for Ridge {
     const CLASS_MATRICES: bool = false;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
-        let mut system = scatters[0].clone();
+        Ok(Start::Done(self.of_moments(moments, &scatters[0])?))
+    }
+}
+
+impl FromSums for Ridge {
+    fn learn_from_sums(&self, sums: &ClassSums, _watch: &mut dyn Observer) -> Result<Parts> {
+        let (moments, scatter) = sums.moments();
+        self.of_moments(&moments, &scatter)
+    }
+}
+
+impl Ridge {
+    fn of_moments(&self, moments: &Moments, scatter: &Mat<f64>) -> Result<Parts> {
+        let mut system = scatter.clone();
         let lambda = self.lambda.unwrap_or(LAMBDA);
         add_diagonal(&mut system, lambda);
         let factor = Spd::new(system, "ridge regression")?;
@@ -102,7 +121,7 @@ impl Partitioned for Ridge {
         mul_add(weights.as_mut(), 1.0, &along, &back);
         let mut parts = Parts::default();
         parts.put("weights", weights.transpose());
-        Ok(Start::Done(parts))
+        Ok(parts)
     }
 }
 
@@ -150,10 +169,10 @@ mod tests {
 
     #[test]
     fn leave_one_out_equals_training_without_the_sample() {
-        for (per_class, dim) in [(8, 5), (5, 30), (2, 3)] {
-            let train = synth::blobs(3, per_class, dim, 3);
+        let shapes = [(8, 5), (5, 30), (2, 3)].map(|(per_class, dim)| synth::blobs(3, per_class, dim, 3));
+        for train in shapes.iter().flat_map(|train| [train.clone(), train.weighted_for_tests()]) {
             let (places, targets) = ((0..train.n_samples()).collect::<Vec<_>>(), train.targets());
-            let spectrum = Spectrum::new(train.x(), train.blocks()).unwrap();
+            let spectrum = Spectrum::new(train.times_roots().x(), train.blocks(), train.roots()).unwrap();
             for lambda in [1e-3, 0.1, 10.0] {
                 let found = spectrum.ridge_left_out(&places, &targets, lambda);
                 for i in places.clone() {

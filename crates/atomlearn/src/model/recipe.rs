@@ -4,7 +4,7 @@ use super::Model;
 use crate::method::{AnyFit, Method, chosen};
 use crate::params::Values;
 use crate::prep::{Prep, PrepSpec};
-use crate::{Classifier, Dataset, Observer, Result, State};
+use crate::{Classifier, Dataset, Error, Observer, Result, State, registry};
 use serde_json::Value;
 
 /// What is to be trained.
@@ -27,7 +27,18 @@ impl Recipe {
 
     /// The first step: fits the preprocessing and takes the samples through it.
     pub fn prepare(self, train: &Dataset, watch: &mut dyn Observer) -> Result<Ready> {
-        let (prep, x) = self.prep.fit(train.x(), watch)?;
+        if train.weights().is_some() && !self.method.weights {
+            let others = registry::METHODS.iter().filter(|method| method.weights).map(|method| method.key);
+            return Err(Error::Data(format!(
+                "`{}` does not use weights of samples; these methods do: {}",
+                self.method.key,
+                others.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        let (prep, x) = match train.weights() {
+            Some(weights) => self.prep.fit_weighted(train.x(), weights, watch)?,
+            None => self.prep.fit(train.x(), watch)?,
+        };
         let given = self.params.values();
         Ok(Ready { method: self.method, given, params: self.params, prep, train: train.with_features(x)? })
     }

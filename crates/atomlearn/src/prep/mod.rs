@@ -4,7 +4,8 @@
 //! A new one is a file of this folder with its [`StepSpec`] and its [`Step`], and a row of that table.
 
 use crate::export::{Graph, Value};
-use crate::linalg::{View, ZERO_NORM, column_norms};
+use crate::linalg::{View, ZERO_NORM, column_norms, outer_gram};
+use crate::pca::weighted_mean;
 use crate::{Error, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
@@ -47,6 +48,34 @@ impl PrepSpec {
         let prepared = if prep.is_empty() { x.to_owned() } else { buffers.prepared };
         Ok((prep, prepared))
     }
+}
+
+impl PrepSpec {
+    /// The same for samples with weights: means and scatters are weighted. Steps that need all samples at once have no weighted form.
+    pub fn fit_weighted(&self, x: impl View, weights: &[f64], watch: &mut dyn Observer) -> Result<(Prep, Mat<f64>)> {
+        let x = x.view();
+        let mut prep = Prep::none(x.nrows());
+        for (i, spec) in self.steps().iter().enumerate() {
+            if spec.info().needs == Needs::Samples {
+                return Err(Error::param("prep", spec, "this step cannot be fitted on samples with weights"));
+            }
+            let so_far = prep.apply(x);
+            let (mean, scatter) = weighted_moments(&so_far, weights, spec.info().needs);
+            let total = weights.iter().sum();
+            prep.add_step(self, total, &mean, scatter.as_ref(), watch)?;
+            prep.steps[i].warn_of(prep.apply(x).as_ref(), watch);
+        }
+        let prepared = prep.apply(x);
+        Ok((prep, prepared))
+    }
+}
+
+/// The weighted mean and, if a step needs it, the scatter about it.
+fn weighted_moments(x: &Mat<f64>, weights: &[f64], needs: Needs) -> (Vec<f64>, Option<Mat<f64>>) {
+    let mean = weighted_mean(x, weights);
+    let scatter = (needs == Needs::Scatter)
+        .then(|| outer_gram(Mat::from_fn(x.nrows(), x.ncols(), |i, j| (x[(i, j)] - mean[i]) * weights[j].sqrt())));
+    (mean, scatter)
 }
 
 /// Memory for samples on their way through the steps, to be used again for the next ones: fresh memory has to be cleared

@@ -3,6 +3,7 @@
 
 mod answer;
 mod chain;
+mod class_sums;
 mod codes;
 mod message;
 mod moments;
@@ -15,6 +16,8 @@ mod sums;
 
 pub(crate) use answer::answer_in_turn;
 pub use answer::{Memo, Partition};
+pub use class_sums::ClassSums;
+pub(crate) use class_sums::FromSums;
 pub(crate) use codes::{CodeSums, Coding, NextPull, restore_svm, store_svm};
 pub(crate) use message::Message;
 pub(crate) use moments::{Moments, about_the_mean, bordered, class_pca_mean};

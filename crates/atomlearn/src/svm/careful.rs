@@ -6,6 +6,8 @@
 //! (Y Y^T + tau I) du = Y p - tau u,     db = mean(p) - m_A^T du,     Y = Z_A - m_A 1^T,  p = t_A - o_A
 //! ```
 //!
+//! With weights `w` of the samples, sums over them are weighted sums: `Y` and `p` are multiplied by `sqrt(w)`, means are weighted.
+//!
 //! Two things keep its digits. The bias is eliminated before products are formed, so that a common part of the samples
 //! cancels in `Y`, exactly, instead of in the matrix. And the matrix is scaled to a unit diagonal, which makes features of
 //! any size alike: this is the step in standardised coordinates, mapped back, with the norm of the original ones. Outputs and gradient come
@@ -16,8 +18,8 @@
 
 use super::{STAGE, sign};
 use super::{Svm, optimality};
-use crate::linalg::{Spd, dot, mul, outer_gram, qr, select_columns};
-use crate::pca::{centred, mean};
+use crate::linalg::{Spd, dot, mul, outer_gram, qr, scaled_columns, select_columns};
+use crate::pca::{centred, weighted_mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -38,6 +40,7 @@ const JITTER: [f64; 5] = [0.0, 1e-14, 1e-12, 1e-10, 1e-8];
 pub(super) fn improve(
     z: MatRef<'_, f64>,
     targets: &[usize],
+    weights: Option<&[f64]>,
     svm: &mut Svm,
     tau: f64,
     classes: &[usize],
@@ -45,6 +48,8 @@ pub(super) fn improve(
     // With more features than samples, the same problem in the range of the samples.
     let reduced = (z.nrows() > z.ncols()).then(|| qr(z));
     let samples = reduced.as_ref().map_or(z, |(_, r)| r.as_ref());
+    let ones = vec![1.0; z.ncols()];
+    let w = weights.unwrap_or(&ones);
     let solve = |&class: &usize| {
         let t: Vec<f64> = targets.iter().map(|&target| sign(target, class)).collect();
         let u = svm.weights.subcols(class, 1);
@@ -54,9 +59,9 @@ pub(super) fn improve(
         };
         let start = start.col_as_slice(0).to_vec();
         let usable = start.iter().all(|u| u.is_finite()) && svm.bias[class].is_finite();
-        let from_zero = || (vec![0.0; samples.nrows()], t.iter().sum::<f64>() / t.len().max(1) as f64);
+        let from_zero = || (vec![0.0; samples.nrows()], dot(&t, w) / w.iter().sum::<f64>());
         let (u, b) = if usable { (start, svm.bias[class]) } else { from_zero() };
-        ClassProblem { z: samples, t: &t, tau }.solve(u, b)
+        ClassProblem { z: samples, t: &t, w, tau }.solve(u, b)
     };
     let found: Vec<Minimum> = classes.par_iter().map(solve).collect::<Result<_>>()?;
     for (&class, minimum) in classes.iter().zip(&found) {
@@ -66,15 +71,16 @@ pub(super) fn improve(
         svm.bias[class] = minimum.b;
     }
     // What a further step promises comes from a matrix that may be short of digits; only the duality gap certifies.
-    let gaps = optimality::distances(z, targets, svm, tau);
+    let gaps = optimality::distances(z, targets, weights, svm, tau);
     let left = classes.iter().map(|&class| gaps[class].relative());
     Ok(left.fold(0.0, |worst: f64, left| if left > worst || left.is_nan() { left } else { worst }))
 }
 
-/// One class: samples, targets and the weight of the norm.
+/// One class: samples, targets, weights of the losses and weight of the norm.
 struct ClassProblem<'a> {
     z: MatRef<'a, f64>,
     t: &'a [f64],
+    w: &'a [f64],
     tau: f64,
 }
 
@@ -109,7 +115,7 @@ impl ClassProblem<'_> {
     fn in_stages(&self) -> Result<Minimum> {
         let longest = (0..self.z.nrows()).map(|k| self.z.row(k).squared_norm_l2()).fold(self.tau, f64::max);
         let mut u = vec![0.0; self.z.nrows()];
-        let mut b = self.t.iter().sum::<f64>() / self.t.len().max(1) as f64;
+        let mut b = dot(self.t, self.w) / self.w.iter().sum::<f64>();
         let mut tau = longest.min(f64::MAX);
         loop {
             let found = ClassProblem { tau, ..*self }.minimize(u, b)?;
@@ -154,7 +160,8 @@ impl ClassProblem<'_> {
     }
 
     fn value(&self, norm: f64, outputs: &[f64]) -> f64 {
-        let loss: f64 = outputs.iter().zip(self.t).map(|(o, t)| (1.0 - t * o).max(0.0).powi(2)).sum();
+        let losses = outputs.iter().zip(self.t).zip(self.w).map(|((o, t), w)| w * (1.0 - t * o).max(0.0).powi(2));
+        let loss: f64 = losses.sum();
         self.tau * norm + loss
     }
 
@@ -165,13 +172,15 @@ impl ClassProblem<'_> {
             let du = Mat::from_fn(u.len(), 1, |k, _| -u[k]);
             return Ok(NewtonStep { du, db: 0.0, decrease: self.tau * dot(u, u), exact: true });
         }
-        let count = active.len() as f64;
+        let w: Vec<f64> = active.iter().map(|&i| self.w[i]).collect();
+        let count: f64 = w.iter().sum();
         let pull: Vec<f64> = active.iter().map(|&i| self.t[i] - outputs[i]).collect();
-        let mean_pull = pull.iter().sum::<f64>() / count;
+        let mean_pull = dot(&pull, &w) / count;
         let y = select_columns(self.z, &active);
-        let middle = mean(&y);
-        let y = centred(&y, &middle);
-        let centred_pull = Mat::from_fn(active.len(), 1, |p, _| pull[p] - mean_pull);
+        let middle = weighted_mean(&y, &w[..]);
+        // Everything that is summed over samples has the root of the weight twice.
+        let y = scaled_columns(centred(&y, &middle), |p| w[p].sqrt());
+        let centred_pull = Mat::from_fn(active.len(), 1, |p, _| w[p].sqrt() * (pull[p] - mean_pull));
         let mut downhill = mul(&y, &centred_pull);
         (0..u.len()).for_each(|k| downhill[(k, 0)] -= self.tau * u[k]);
 
@@ -216,7 +225,7 @@ mod tests {
             let exact = one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
             for mut svm in [Svm::zero(dim, 3), Svm { weights: Mat::from_fn(dim, 3, |_, _| f64::NAN), ..exact.clone() }]
             {
-                let left = improve(z.as_ref(), &targets, &mut svm, 0.2, &[0, 1, 2]).unwrap();
+                let left = improve(z.as_ref(), &targets, None, &mut svm, 0.2, &[0, 1, 2]).unwrap();
                 assert!(left < 1e-12 && (&svm.weights - &exact.weights).norm_max() < 1e-8, "{dim} {left:e}");
                 assert!(gradient(&svm, z.as_ref(), &targets, 0.2).norm_max() < 1e-8);
             }
@@ -230,8 +239,8 @@ mod tests {
         let twice = Mat::from_fn(7, 60, |i, j| long[(i.min(5), j)]);
         let mut once = Svm::zero(6, 3);
         let mut both = Svm::zero(7, 3);
-        improve(long.as_ref(), &targets, &mut once, 0.2, &[0, 1, 2]).unwrap();
-        improve(twice.as_ref(), &targets, &mut both, 0.2, &[0, 1, 2]).unwrap();
+        improve(long.as_ref(), &targets, None, &mut once, 0.2, &[0, 1, 2]).unwrap();
+        improve(twice.as_ref(), &targets, None, &mut both, 0.2, &[0, 1, 2]).unwrap();
         let (a, b) = (once.scores(long.as_ref()), both.scores(twice.as_ref()));
         assert!((a - &b).norm_max() < 1e-5 * b.norm_max());
     }

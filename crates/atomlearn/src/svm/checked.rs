@@ -3,7 +3,7 @@
 use super::careful::improve;
 use super::optimality::distances;
 use super::{STAGE, Svm, one_vs_rest};
-use crate::pca::{centred, mean};
+use crate::pca::{centred, mean, weighted_mean};
 use crate::warn::Warn;
 use crate::{Error, Result};
 use faer::MatRef;
@@ -44,14 +44,47 @@ pub fn settle(
     tau: f64,
     watch: &mut (impl Warn + ?Sized),
 ) -> Result<Svm> {
-    let found = distances(z, targets, &svm, tau);
+    settle_weighted(z, targets, None, svm, tau, watch)
+}
+
+/// [`fit`] with weights of the losses of samples, if there are any.
+pub fn fit_weighted(
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    weights: Option<&[f64]>,
+    n_classes: usize,
+    tau: f64,
+    start: Option<&Svm>,
+    watch: &mut (impl Warn + ?Sized),
+) -> Result<Svm> {
+    if weights.is_none() {
+        return fit(z, targets, n_classes, tau, start, watch);
+    }
+    let middle = weighted_mean(z, weights);
+    let z = centred(z, &middle);
+    // The careful solver does all the work; it starts from zero unless it is told better.
+    let start = start.map(|svm| svm.seen_from(&middle));
+    let from_zero = || Svm { bias: vec![f64::NAN; n_classes], ..Svm::zero(z.nrows(), n_classes) };
+    let svm = settle_weighted(z.as_ref(), targets, weights, start.unwrap_or_else(from_zero), tau, watch)?;
+    Ok(svm.seen_from(&negative(&middle)))
+}
+
+fn settle_weighted(
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    weights: Option<&[f64]>,
+    svm: Svm,
+    tau: f64,
+    watch: &mut (impl Warn + ?Sized),
+) -> Result<Svm> {
+    let found = distances(z, targets, weights, &svm, tau);
     let far: Vec<usize> = (0..found.len()).filter(|&c| !found[c].is_near()).collect();
     if far.is_empty() {
         return Ok(svm);
     }
     let middle = mean(z);
     let mut improved = svm.seen_from(&middle);
-    let (svm, left) = match improve(centred(z, &middle).as_ref(), targets, &mut improved, tau, &far) {
+    let (svm, left) = match improve(centred(z, &middle).as_ref(), targets, weights, &mut improved, tau, &far) {
         Ok(left) => (improved.seen_from(&negative(&middle)), left),
         Err(_) => (svm, far.iter().map(|&c| found[c].relative()).fold(0.0, f64::max)),
     };
@@ -83,6 +116,7 @@ fn warning(left: f64, far: usize, n_classes: usize) -> String {
 mod tests {
     use super::super::tests::{objective, problem};
     use super::*;
+    use crate::linalg::select_columns;
     use crate::observe::Trace;
     use faer::Mat;
 
@@ -117,6 +151,23 @@ mod tests {
     }
 
     #[test]
+    fn whole_weights_equal_repeated_samples() {
+        for (dim, n) in [(6, 60), (40, 60), (90, 45)] {
+            let (z, targets) = problem(dim, n);
+            let weights: Vec<f64> = (0..n).map(|i| 1.0 + (i * i % 4) as f64).collect();
+            let repeated: Vec<usize> = (0..n).flat_map(|i| vec![i; weights[i] as usize]).collect();
+            let longer: Vec<usize> = repeated.iter().map(|&i| targets[i]).collect();
+            let expected =
+                fit(select_columns(&z, &repeated).as_ref(), &longer, 3, TAU, None, &mut Trace::default()).unwrap();
+            let mut trace = Trace::default();
+            let svm = fit_weighted(z.as_ref(), &targets, Some(&weights), 3, TAU, None, &mut trace).unwrap();
+            assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
+            assert!((&svm.weights - &expected.weights).norm_max() < 1e-7, "{dim} x {n}");
+            assert!((0..3).all(|c| (svm.bias[c] - expected.bias[c]).abs() < 1e-7));
+        }
+    }
+
+    #[test]
     fn an_offset_moves_the_bias_alone() {
         for (dim, n) in [(6, 60), (40, 60), (90, 60)] {
             let (z, targets) = problem(dim, n);
@@ -145,7 +196,7 @@ mod tests {
             let (svm, warnings) = trained(&scaled, &targets);
             assert!(svm.weights.is_all_finite() && svm.bias.iter().all(|b| b.is_finite()));
             let middle = mean(&scaled);
-            let left = distances(centred(&scaled, &middle).as_ref(), &targets, &svm.seen_from(&middle), TAU);
+            let left = distances(centred(&scaled, &middle).as_ref(), &targets, None, &svm.seen_from(&middle), TAU);
             let certified = left.iter().all(|distance| distance.relative() <= FAR);
             assert_eq!(warnings.is_empty(), certified, "{dim} x {n}: {left:?} {warnings:?}");
             // Nothing is left to doubt while there are fewer features than samples.

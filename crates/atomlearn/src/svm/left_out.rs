@@ -12,7 +12,7 @@
 
 use super::{STAGE, Svm, sign};
 use crate::Result;
-use crate::linalg::{Spd, add_diagonal, dot, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, add_diagonal, dot, gram, mul, outer_gram, scaled_columns, select_columns};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -22,13 +22,21 @@ const GRAM_WIDTH: usize = 4;
 const GRADED: f64 = 1e6;
 
 /// Scores of every column of `z`, classes x samples, by classifiers trained on all others; `svm` was trained on all of them, with `tau`.
-pub fn left_out(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> Result<Mat<f64>> {
+///
+/// With `weights` of the losses, `tau / w` takes the place of `tau` for a sample of weight `w`, which is left out whole.
+pub fn left_out(
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    weights: Option<&[f64]>,
+    svm: &Svm,
+    tau: f64,
+) -> Result<Mat<f64>> {
     let mut scores = svm.scores(z);
     let products = (z.ncols() <= GRAM_WIDTH * z.nrows()).then(|| gram(z));
     let active: Vec<Vec<usize>> = (0..scores.nrows())
         .map(|c| (0..z.ncols()).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).collect())
         .collect();
-    let systems = Systems::new(z, products.as_ref(), tau, &active);
+    let systems = Systems::new(z, products.as_ref(), weights, tau, &active);
     let changed: Vec<Vec<f64>> = active
         .par_iter()
         .map(|active| if active.is_empty() { Ok(Vec::new()) } else { systems.own_parts(active) })
@@ -46,6 +54,7 @@ pub fn left_out(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> R
 struct Systems<'a> {
     z: MatRef<'a, f64>,
     tau: f64,
+    weights: Option<&'a [f64]>,
     products: Option<&'a Mat<f64>>,
     /// The longest feature is more than [`GRADED`] times the shortest.
     graded: bool,
@@ -62,15 +71,21 @@ enum SystemOver {
 }
 
 impl<'a> Systems<'a> {
-    fn new(z: MatRef<'a, f64>, products: Option<&'a Mat<f64>>, tau: f64, active: &[Vec<usize>]) -> Self {
+    fn new(
+        z: MatRef<'a, f64>,
+        products: Option<&'a Mat<f64>>,
+        weights: Option<&'a [f64]>,
+        tau: f64,
+        active: &[Vec<usize>],
+    ) -> Self {
         let lengths = || (0..z.nrows()).map(|k| z.row(k).norm_l2()).filter(|length| *length > 0.0);
         let graded =
             z.nrows() <= z.ncols() && lengths().fold(0.0, f64::max) > GRADED * lengths().fold(f64::INFINITY, f64::min);
-        let mut systems = Systems { z, tau, products, graded, whole: None };
+        let mut systems = Systems { z, tau, weights, products, graded, whole: None };
         let nearly_all_active =
             active.iter().filter(|active| systems.cheapest(active.len(), true) == SystemOver::Inactive).count();
         // One inverse over all samples costs as much as that of one class with all of them active.
-        if let Some(products) = products.filter(|_| nearly_all_active > 1) {
+        if let Some(products) = products.filter(|_| weights.is_none() && nearly_all_active > 1) {
             let mut shifted = products.clone();
             add_diagonal(&mut shifted, tau);
             systems.whole = Spd::new(shifted, STAGE).ok().map(|factor| factor.inverse());
@@ -90,13 +105,18 @@ impl<'a> Systems<'a> {
         let over_active = a * a * (a + if self.products.is_some() { 0.0 } else { m });
         let over_inactive = missing * missing * (missing / 3.0 + n);
         let over_features = m * m * (m / 3.0 + 2.0 * a);
-        if with_whole && over_inactive < over_active.min(over_features) {
+        if with_whole && self.weights.is_none() && over_inactive < over_active.min(over_features) {
             SystemOver::Inactive
         } else if over_active <= over_features {
             SystemOver::Active
         } else {
             SystemOver::Features
         }
+    }
+
+    /// The weight of a sample.
+    fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
     }
 
     /// `tau (M_ii - (M 1)_i^2 / 1^T M 1)` of the active samples.
@@ -107,7 +127,8 @@ impl<'a> Systems<'a> {
             _ => self.over_active(active)?,
         };
         let total: f64 = sums.iter().sum();
-        Ok(diagonal.iter().zip(&sums).map(|(own, sum)| self.tau * (own - sum * sum / total)).collect())
+        let own_part = |p: usize| self.tau / self.weight(active[p]) * (diagonal[p] - sums[p] * sums[p] / total);
+        Ok((0..active.len()).map(own_part).collect())
     }
 
     fn over_active(&self, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
@@ -115,7 +136,7 @@ impl<'a> Systems<'a> {
             Some(products) => Mat::from_fn(active.len(), active.len(), |p, q| products[(active[p], active[q])]),
             None => gram(select_columns(self.z, active)),
         };
-        (0..active.len()).for_each(|p| system[(p, p)] += self.tau);
+        (0..active.len()).for_each(|p| system[(p, p)] += self.tau / self.weight(active[p]));
         let inverse = Spd::new(system, STAGE)?.inverse();
         let sums = (0..active.len()).map(|p| inverse.col_as_slice(p).iter().sum()).collect();
         Ok(((0..active.len()).map(|p| inverse[(p, p)]).collect(), sums))
@@ -124,17 +145,19 @@ impl<'a> Systems<'a> {
     /// `M = (I - Z_A^T (Z_A Z_A^T + tau I)^-1 Z_A) / tau`, with every feature on the scale on which the system has a unit diagonal: features of
     /// very different sizes would lose all digits of the small ones.
     fn over_features(&self, active: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let mut z = select_columns(self.z, active);
+        let roots: Vec<f64> = active.iter().map(|&i| self.weight(i).sqrt()).collect();
+        let mut z = scaled_columns(select_columns(self.z, active), |p| roots[p]);
         let scales: Vec<f64> = (0..z.nrows()).map(|k| (z.row(k).squared_norm_l2() + self.tau).sqrt()).collect();
         (0..z.ncols()).for_each(|p| z.col_as_slice_mut(p).iter_mut().zip(&scales).for_each(|(v, scale)| *v /= scale));
         let mut system = outer_gram(&z);
         (0..system.nrows()).for_each(|k| system[(k, k)] += self.tau / (scales[k] * scales[k]));
         let solved = Spd::new(system, STAGE)?.solve(&z);
-        let total = Mat::from_fn(z.nrows(), 1, |k, _| z.row(k).iter().sum::<f64>());
+        let total = mul(&z, Mat::from_fn(roots.len(), 1, |p, _| roots[p]));
         let explained = mul(solved.transpose(), &total);
         let own = |p: usize| dot(z.col_as_slice(p), solved.col_as_slice(p));
-        let diagonal = (0..active.len()).map(|p| (1.0 - own(p)) / self.tau).collect();
-        Ok((diagonal, (0..active.len()).map(|p| (1.0 - explained[(p, 0)]) / self.tau).collect()))
+        let diagonal = (0..active.len()).map(|p| roots[p] * roots[p] * (1.0 - own(p)) / self.tau).collect();
+        let sum = |p: usize| roots[p] * (roots[p] - explained[(p, 0)]) / self.tau;
+        Ok((diagonal, (0..active.len()).map(sum).collect()))
     }
 }
 
@@ -161,8 +184,8 @@ fn without_inactive(whole: &Mat<f64>, active: &[usize]) -> Result<(Vec<f64>, Vec
 
 #[cfg(test)]
 mod tests {
-    use super::super::one_vs_rest;
     use super::super::tests::problem;
+    use super::super::{fit_weighted, one_vs_rest};
     use super::*;
 
     /// Every sample whose removal leaves all other margins on their side, by all three systems; most samples are such.
@@ -171,7 +194,7 @@ mod tests {
         for (dim, n, tau) in [(4, 60, 0.5), (30, 60, 0.5), (90, 45, 0.1), (20, 45, 0.01), (3, 60, 20.0)] {
             let (z, targets) = problem(dim, n);
             let whole = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
-            let found = left_out(z.as_ref(), &targets, &whole, tau).unwrap();
+            let found = left_out(z.as_ref(), &targets, None, &whole, tau).unwrap();
             let before = whole.scores(z.as_ref());
             let mut compared = 0;
             for i in 0..n {
@@ -193,13 +216,45 @@ mod tests {
         }
     }
 
+    /// As above, with weights: a sample goes with all of its weight.
+    #[test]
+    fn equals_training_without_the_weighted_sample_while_active_sets_stay() {
+        for (dim, n, tau) in [(4, 60, 0.5), (90, 45, 0.1)] {
+            let (z, targets) = problem(dim, n);
+            let weights: Vec<f64> = (0..n).map(|i| 0.25 * (1 + i * i % 7) as f64).collect();
+            let fit = |kept: &[usize]| {
+                let part = select_columns(&z, kept);
+                let targets: Vec<usize> = kept.iter().map(|&j| targets[j]).collect();
+                let weights: Vec<f64> = kept.iter().map(|&j| weights[j]).collect();
+                fit_weighted(part.as_ref(), &targets, Some(&weights), 3, tau, None, &mut ()).unwrap()
+            };
+            let whole = fit(&(0..n).collect::<Vec<_>>());
+            let found = left_out(z.as_ref(), &targets, Some(&weights), &whole, tau).unwrap();
+            let before = whole.scores(z.as_ref());
+            let mut compared = 0;
+            for i in 0..n {
+                let kept: Vec<usize> = (0..n).filter(|&j| j != i).collect();
+                let after = fit(&kept).scores(z.as_ref());
+                for c in 0..3 {
+                    let active = |scores: &Mat<f64>, j: usize| sign(targets[j], c) * scores[(c, j)] < 1.0;
+                    if kept.iter().all(|&j| active(&before, j) == active(&after, j)) {
+                        let error = (found[(c, i)] - after[(c, i)]).abs();
+                        assert!(error < 1e-6 * after[(c, i)].abs().max(1.0), "{dim} x {n}: {error:e}");
+                        compared += 1;
+                    }
+                }
+            }
+            assert!(compared > n, "{dim} x {n}: {compared} of {}", 3 * n);
+        }
+    }
+
     /// Without a norm to speak of a linear classifier does not depend on the scales of features, and so what a sample adds to it does not.
     #[test]
     fn features_of_very_different_sizes_keep_their_digits() {
         let (plain, _) = problem(9, 40);
         let graded = Mat::from_fn(9, 40, |i, j| plain[(i, j)] * 10f64.powi(2 * i as i32 - 8));
         let all: Vec<usize> = (0..40).collect();
-        let parts = |z: &Mat<f64>| Systems::new(z.as_ref(), None, 1e-30, &[]).own_parts(&all).unwrap();
+        let parts = |z: &Mat<f64>| Systems::new(z.as_ref(), None, None, 1e-30, &[]).own_parts(&all).unwrap();
         for (a, b) in parts(&plain).iter().zip(parts(&graded)) {
             assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
@@ -215,7 +270,8 @@ mod tests {
         let mut shifted = products.clone();
         (0..40).for_each(|i| shifted[(i, i)] += tau);
         let whole = Spd::new(shifted, STAGE).unwrap().inverse();
-        let systems = Systems { z: z.as_ref(), tau, products: Some(&products), graded: false, whole: None };
+        let systems =
+            Systems { z: z.as_ref(), tau, weights: None, products: Some(&products), graded: false, whole: None };
         let (expected, sums) = systems.over_active(&active).unwrap();
         assert!(!active.is_empty() && active.len() < 40);
         for (diagonal, other) in [systems.over_features(&active).unwrap(), without_inactive(&whole, &active).unwrap()] {

@@ -19,7 +19,7 @@ mod newton;
 mod optimality;
 mod warm_start;
 
-pub use checked::{fit, settle};
+pub use checked::{fit, fit_weighted, settle};
 pub use left_out::left_out;
 pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
 

@@ -8,7 +8,7 @@
 //! gap = tau |u - v|^2 + sum_i (xi_i - eta_i)^2,     v = 1/tau sum_i t_i eta_i z_i
 //! ```
 //!
-//! a sum of squares in which nothing cancels. Taken for `eta`: the slacks themselves, those of the heavier side shortened.
+//! a sum of squares in which nothing cancels; with weights of samples, each sum over them is a weighted one. Taken for `eta`: the slacks themselves, those of the heavier side shortened.
 
 use super::{Svm, sign};
 use crate::linalg::mul;
@@ -41,7 +41,14 @@ impl Distance {
 }
 
 /// The distance of every class's classifier from its optimum.
-pub(super) fn distances(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f64) -> Vec<Distance> {
+pub(super) fn distances(
+    z: MatRef<'_, f64>,
+    targets: &[usize],
+    weights: Option<&[f64]>,
+    svm: &Svm,
+    tau: f64,
+) -> Vec<Distance> {
+    let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
     let outputs = svm.scores(z);
     let n_classes = svm.bias.len();
     // `max` would take the other number, and outputs that are none would look like no loss at all.
@@ -53,13 +60,14 @@ pub(super) fn distances(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f
     let keep: Vec<[f64; 2]> = (0..n_classes)
         .map(|c| {
             let mut sides = [0.0, 0.0];
-            (0..targets.len()).for_each(|i| sides[usize::from(targets[i] != c)] += slack(c, i));
+            (0..targets.len()).for_each(|i| sides[usize::from(targets[i] != c)] += weight(i) * slack(c, i));
             let lighter = sides[0].min(sides[1]);
             sides.map(|side| if side == 0.0 { 0.0 } else { lighter / side })
         })
         .collect();
     let kept = |c: usize, i: usize| keep[c][usize::from(targets[i] != c)];
-    let balanced = Mat::from_fn(targets.len(), n_classes, |i, c| sign(targets[i], c) * kept(c, i) * slack(c, i) / tau);
+    let pull = |i: usize, c: usize| sign(targets[i], c) * weight(i) * kept(c, i) * slack(c, i) / tau;
+    let balanced = Mat::from_fn(targets.len(), n_classes, pull);
     let dual = mul(z, &balanced);
     let counting = |term: f64, rounding: f64| if term <= rounding { 0.0 } else { term };
     // Weights that make no more of a sample of usual length than rounding does.
@@ -69,8 +77,8 @@ pub(super) fn distances(z: MatRef<'_, f64>, targets: &[usize], svm: &Svm, tau: f
         let mut shortened = 0.0;
         for i in 0..targets.len() {
             let xi = slack(c, i);
-            loss += xi * xi;
-            shortened += (xi - kept(c, i) * xi).powi(2);
+            loss += weight(i) * xi * xi;
+            shortened += weight(i) * (xi - kept(c, i) * xi).powi(2);
         }
         let u = svm.weights.col(c);
         let apart = tau * (u - dual.col(c)).squared_norm_l2();
@@ -101,12 +109,12 @@ mod tests {
         let (dim, n, tau) = (6, 45, 0.3);
         let (z, targets) = problem(dim, n);
         let exact = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
-        let best = distances(z.as_ref(), &targets, &exact, tau);
+        let best = distances(z.as_ref(), &targets, None, &exact, tau);
         let away = Svm {
             weights: Mat::from_fn(dim, 3, |i, c| exact.weights[(i, c)] + 0.1 * ((i + 2 * c) % 3) as f64),
             bias: exact.bias.iter().map(|b| b - 0.2).collect(),
         };
-        for (c, found) in distances(z.as_ref(), &targets, &away, tau).into_iter().enumerate() {
+        for (c, found) in distances(z.as_ref(), &targets, None, &away, tau).into_iter().enumerate() {
             assert!(best[c].is_near() && !found.is_near());
             assert!(found.objective - best[c].objective <= found.gap && found.objective > best[c].objective);
             let t: Vec<f64> = targets.iter().map(|&target| sign(target, c)).collect();
@@ -123,8 +131,8 @@ mod tests {
     fn no_sample_on_one_side_and_nothing_to_lose_are_near() {
         let (z, _) = problem(4, 10);
         let svm = one_vs_rest(z.as_ref(), &[0; 10], 2, 0.2, None).unwrap();
-        assert!(distances(z.as_ref(), &[0; 10], &svm, 0.2).into_iter().all(|class| class.is_near()));
+        assert!(distances(z.as_ref(), &[0; 10], None, &svm, 0.2).into_iter().all(|class| class.is_near()));
         let spoiled = Svm { weights: Mat::from_fn(4, 2, |_, _| f64::NAN), bias: vec![0.0; 2] };
-        assert!(distances(z.as_ref(), &[0; 10], &spoiled, 0.2).into_iter().all(|class| !class.is_near()));
+        assert!(distances(z.as_ref(), &[0; 10], None, &spoiled, 0.2).into_iter().all(|class| !class.is_near()));
     }
 }

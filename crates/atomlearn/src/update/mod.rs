@@ -16,6 +16,7 @@ pub mod ksvd;
 pub mod lagrange_dual;
 pub mod lasso_dictionary;
 pub mod low_rank;
+pub mod unit_atoms;
 
 use crate::linalg::mul;
 use faer::MatRef;

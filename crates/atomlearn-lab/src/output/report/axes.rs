@@ -127,9 +127,27 @@ pub fn clipped(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// The text, or its beginning and its end: what tells `cultivar 1` from `cultivar 2` stands there.
+pub fn clipped_inside(text: &str, most: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= most {
+        return text.to_string();
+    }
+    let kept = most.saturating_sub(1);
+    let end = kept / 2;
+    letters[..kept - end].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_stay_apart_by_beginning_and_end() {
+        assert_eq!(clipped_inside("cultivar 1", 9), "cult…ar 1");
+        assert_eq!(clipped_inside("cultivar 1", 10), "cultivar 1");
+        assert_eq!(clipped_inside("ab", 1), "…");
+    }
 
     fn labels(axis: Axis, count: usize) -> Vec<String> {
         axis.ticks(count).into_iter().map(|tick| tick.label).collect()

@@ -1,6 +1,6 @@
 //! A confusion matrix as a map of shares, with the pairs that are confused most.
 
-use super::axes::{Tick, clipped, tenth};
+use super::axes::{Tick, clipped, clipped_inside, tenth};
 use crate::output::tables::percent;
 use crate::stats::confusion::Confusion;
 use serde::Serialize;
@@ -76,7 +76,8 @@ pub fn heat_map(id: String, title: String, confusion: &Confusion, classes: &[Str
     let spacious = n <= SPACIOUS;
     let length = if spacious { 9 } else { 12 };
     let step = if spacious { 1 } else { (n as f64 * 13.0 / side).ceil() as usize };
-    let label = |(c, name): (usize, &String)| Tick { at: tenth((c as f64 + 0.5) * cell), label: clipped(name, length) };
+    let label =
+        |(c, name): (usize, &String)| Tick { at: tenth((c as f64 + 0.5) * cell), label: clipped_inside(name, length) };
     let labels: Vec<Tick> = classes.iter().enumerate().filter(|(c, _)| c % step == 0).map(label).collect();
     let longest = labels.iter().map(|label| label.label.chars().count()).max().unwrap_or(0);
     let pair = |(t, p, count): (usize, usize, usize)| Pair {

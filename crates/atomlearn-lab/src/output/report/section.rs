@@ -10,7 +10,7 @@ use super::panel::Panel;
 use super::photos::{PhotoGallery, Photos, photo_gallery};
 use super::scatter::{Scatter, scatters};
 use crate::output::tables::{MAJORITY, is_best, latex, p_value, percent, prep_text, seconds};
-use crate::output::verdict::{LEVEL, Verdict, best, name, verdict};
+use crate::output::verdict::{LEVEL, Verdict, name, verdict};
 use crate::records::record::{Mistake, Record, Suspicion};
 use crate::records::results::{Comparison, CurvePoint, Majority, MethodResult, comparison, series};
 use crate::stats::metrics::{Metric, per_class};
@@ -134,6 +134,8 @@ struct Tests {
     rows: Vec<Vec<PValue>>,
     /// Results that are not shown.
     left_out: usize,
+    /// Tests of the best result, and of all other pairs.
+    families: [usize; 2],
 }
 
 #[derive(Clone, Default, Serialize)]
@@ -150,7 +152,7 @@ pub fn section(id: usize, records: &[&Record], curve: Vec<CurvePoint>, photos: O
     let looked_into = || series.iter().filter_map(|records| records.iter().find(|r| r.inside.is_some()));
     let graph = |(i, record): (usize, &&Record)| atom_graph(format!("graph{id}-{i}"), record);
     let scale = whisker_scale(&comparison.results);
-    let best = best(&comparison);
+    let best = comparison.best();
     let classes = best.map_or_else(Vec::new, |best| class_rows(best, &comparison.classes));
     let suspicious = suspicious(records);
     let photos = photos.and_then(|photos| photo_gallery(photos, records));
@@ -384,6 +386,7 @@ fn tests(comparison: &Comparison) -> Tests {
         names: shown.iter().map(|result| clipped(&name(result, comparison), 28)).collect(),
         rows: keys.iter().map(|a| keys.iter().map(|b| cell(a, b)).collect()).collect(),
         left_out: comparison.results.len() - shown.len(),
+        families: comparison.family_sizes(),
     }
 }
 

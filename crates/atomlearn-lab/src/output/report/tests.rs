@@ -345,7 +345,13 @@ fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
     assert!(found.reason.contains("right on 95.00 %"), "{}", found.reason);
     assert!(found.over_guessing.as_ref().unwrap().contains("45.0 points better"), "{found:?}");
     assert_eq!((&found.alike[..], found.useless), (&["crc".to_string()][..], false));
-    assert!(found.certainty.contains("1 of the 2 other results is lower beyond chance"), "{}", found.certainty);
+    assert!(
+        found.certainty.contains(
+            "1 of the 2 other results can be ruled out as the best (p < 0.05 after Holm's correction for these 2 tests)"
+        ),
+        "{}",
+        found.certainty
+    );
     assert!(
         found.faster.as_ref().unwrap().contains("crc is fastest: 0.0010 s to train and test, against 1.00 s"),
         "{found:?}"

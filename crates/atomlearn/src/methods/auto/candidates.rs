@@ -1,12 +1,13 @@
 //! Candidates: every reading of every code, judged by its leave-one-out scores; the best alone make the shortlist.
 
-use super::fusion::{self, Fitted, Judge, median};
+use super::fusion::{self, Fitted, Judge, median, weighted_median};
 use super::views::ViewKind;
-use crate::linalg::{column, exp, gram, outer_gram, wide};
+use crate::linalg::{column, exp, gram, outer_gram, scaled_columns, wide};
 use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Kernels: 0 is linear, otherwise `exp(-width |x - y|^2 / median squared distance)`.
 pub(super) const WIDTHS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
@@ -41,7 +42,7 @@ pub(super) struct Candidate {
 impl Candidate {
     /// Judges leave-one-out scores, classes x samples. A candidate that is sure to be worse than `limit` is not judged to the end.
     pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>, limit: f64) -> Result<Self> {
-        let choice = Choice { scale: fusion::normalise_by_own_scale(&mut scores), ..choice };
+        let choice = Choice { scale: fusion::normalise_by_own_scale(&mut scores, judge.weights()), ..choice };
         let scores = scores.transpose().to_owned();
         let alone = if judge.hears_anyone() {
             judge.alone(&scores, limit)?
@@ -84,21 +85,38 @@ impl Space {
         Space { samples, products, norms }
     }
 
-    /// The median squared distance of two samples, or 1 if most are equal: then any width will do.
-    pub fn median_distance(&self) -> f64 {
+    /// The median squared distance of two samples, or 1 if most are equal: then any width will do. With weights it is that of the
+    /// samples that these stand for, which are at no distance from their twins.
+    pub fn median_distance(&self, weights: Option<&[f64]>) -> f64 {
         let products = &self.products;
         let norms = &self.norms;
         let pairs = (0..norms.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
-        let median = median(pairs.map(|(i, j)| (norms[i] + norms[j] - 2.0 * products[(i, j)]).max(0.0)).collect());
+        let distance = |(i, j): (usize, usize)| (norms[i] + norms[j] - 2.0 * products[(i, j)]).max(0.0);
+        let median = match weights {
+            None => median(pairs.map(distance).collect()),
+            Some(weights) => {
+                let twins = weights.iter().map(|w| (0.0, (0.5 * w * (w - 1.0)).max(0.0)));
+                let pairs = pairs.map(|(i, j)| (distance((i, j)), weights[i] * weights[j]));
+                weighted_median(twins.chain(pairs).collect())
+            }
+        };
         if median > 0.0 && median.is_finite() { median } else { 1.0 }
     }
 
-    /// The kernel matrix; a view of the products if it is linear.
-    pub fn kernel<'a>(&'a self, gamma: f64, store: &'a mut Mat<f64>) -> MatRef<'a, f64> {
-        if gamma == 0.0 {
+    /// The kernel matrix; a view of the products if it is linear. With the `roots` of weights, rows and columns are multiplied by them.
+    pub fn kernel<'a>(&'a self, gamma: f64, roots: Option<&[f64]>, store: &'a mut Mat<f64>) -> MatRef<'a, f64> {
+        if gamma == 0.0 && roots.is_none() {
             return self.products.as_ref();
         }
-        *store = gaussian(self.products.as_ref(), &self.norms, &self.norms, gamma);
+        *store = match gamma == 0.0 {
+            true => self.products.clone(),
+            false => gaussian(self.products.as_ref(), &self.norms, &self.norms, gamma),
+        };
+        if let Some(roots) = roots {
+            for j in 0..store.ncols() {
+                store.col_as_slice_mut(j).iter_mut().zip(roots).for_each(|(v, root)| *v *= root * roots[j]);
+            }
+        }
         store.as_ref()
     }
 }
@@ -128,21 +146,32 @@ pub(super) struct Setting<'a> {
     /// 0 is the linear kernel.
     pub gamma: f64,
     pub gram: MatRef<'a, f64>,
+    /// Of the weights, which the kernel matrix has been multiplied by.
+    pub roots: Option<&'a [f64]>,
     /// The samples and their scatter matrix, where the kernel is linear and codes over features take less time.
-    pub features: Option<(MatRef<'a, f64>, Mat<f64>)>,
+    pub features: Option<(Cow<'a, Mat<f64>>, Mat<f64>)>,
 }
 
 impl<'a> Setting<'a> {
-    pub fn new(view: ViewKind, gamma: f64, gram: MatRef<'a, f64>, space: &'a Space) -> Self {
+    pub fn new(view: ViewKind, gamma: f64, gram: MatRef<'a, f64>, space: &'a Space, roots: Option<&'a [f64]>) -> Self {
         let (m, n) = space.samples.shape();
-        let features = (gamma == 0.0 && 2 * m <= n).then(|| (space.samples.as_ref(), outer_gram(&space.samples)));
-        Setting { view, gamma, gram, features }
+        let features = (gamma == 0.0 && 2 * m <= n).then(|| {
+            let x = match roots {
+                Some(roots) => Cow::Owned(scaled_columns(&space.samples, |j| roots[j])),
+                None => Cow::Borrowed(&space.samples),
+            };
+            let scatter = outer_gram(&*x);
+            (x, scatter)
+        });
+        Setting { view, gamma, gram, roots, features }
     }
 
     fn coder(&self, blocks: &'a Blocks, kappa: f64) -> Result<Coder<'a>> {
         match &self.features {
-            Some((x, scatter)) => Coder::of_features(self.gram, *x, scatter.as_ref(), blocks, kappa),
-            None => Coder::new(self.gram, blocks, kappa),
+            Some((x, scatter)) => {
+                Coder::of_features(self.gram, x.as_ref().as_ref(), scatter.as_ref(), blocks, self.roots, kappa)
+            }
+            None => Coder::weighted(self.gram, blocks, self.roots, kappa),
         }
     }
 }

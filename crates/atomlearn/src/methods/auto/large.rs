@@ -2,7 +2,8 @@
 //!
 //! The linear kernel needs sums over samples only, see [`crate::loo::PrimalCoder`]. A Gaussian kernel is linear after Nystroem's map
 //! `phi(x) = W^T k(L, x)`, `W W^T = K_LL^-1`, with landmarks `L` far from one another. Samples are mapped in portions and never kept. Some
-//! thousands of samples, spread over all classes by their sizes, are left out in turn; the sums are over all samples.
+//! thousands of samples, spread over all classes by their sizes, are left out in turn; the sums are over all samples. Distances and landmarks are
+//! those of the samples as they are, whatever they weigh.
 
 use super::candidates::{Candidate, Choice, KAPPAS, Shortlist, Space, WIDTHS};
 use super::fusion::Judge;
@@ -10,7 +11,7 @@ use super::stored::{Form, Learned, MOST_FEATURES, PrimalKernel};
 use super::views::View;
 use super::{Auto, DUAL_LIMIT, Facts, Found, ONLY, Progress, Views, heard};
 use crate::kernel::spread_out;
-use crate::linalg::select_columns;
+use crate::linalg::{scaled_columns, select_columns};
 use crate::loo::choice::queries;
 use crate::loo::{Moments, PrimalCoder, Reading};
 use crate::{Dataset, Error, Observer, Result};
@@ -39,14 +40,16 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
     let places = queries(train.blocks(), DUAL_LIMIT);
     let targets = train.targets();
     let heard = heard(train);
+    let weights = train.weights();
     let judge = Judge::new(
         places.iter().map(|&i| targets[i]).collect(),
         places.iter().map(|&i| heard[i]).collect(),
+        weights.map(|weights| places.iter().map(|&i| weights[i]).collect()),
         train.n_classes(),
     );
     let asked = select_columns(train.x(), &places);
     let views: Vec<View> =
-        auto.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, train.x())).collect();
+        auto.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, train.x(), weights)).collect();
     let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
     let mut shortlist = Shortlist::default();
     let mut kernels = Vec::new();
@@ -54,7 +57,7 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
         let asked = view.apply(asked.as_ref());
         let some = view.apply(evenly(train.x(), SPREAD).as_ref());
         let landmarks = spread_out(&some, landmark_count(train.n_samples()), 0);
-        let median = Space::new(some).median_distance();
+        let median = Space::new(some).median_distance(None);
         for width in WIDTHS {
             if width > 0.0 || train.n_features() <= MOST_FEATURES {
                 let kernel = kernel(train, view, width / median, &landmarks)?;
@@ -85,13 +88,22 @@ fn kernel(train: &Dataset, view: &View, gamma: f64, landmarks: &Mat<f64>) -> Res
     let map = kernel.map()?;
     let n_features = map.as_ref().map_or(train.n_features(), |map| map.root().ncols());
     let by_class = train.n_classes() * n_features * n_features <= MOST_ENTRIES;
+    let roots = train.roots();
     let mut moments = Moments::none(n_features, train.n_classes(), by_class);
     for c in 0..train.n_classes() {
         let x = train.class(c);
         for start in (0..x.ncols()).step_by(PORTION) {
             let x = view.apply(x.subcols(start, PORTION.min(x.ncols() - start)));
             let features = map.as_ref().map(|map| map.apply(x.as_ref()));
-            moments.add(c, features.as_ref().unwrap_or(&x).as_ref());
+            let features = features.as_ref().unwrap_or(&x);
+            match &roots {
+                Some(roots) => {
+                    let first = train.blocks().range(c).start + start;
+                    let roots = &roots[first..first + features.ncols()];
+                    moments.add_weighted(c, scaled_columns(features, |i| roots[i]).as_ref(), Some(roots));
+                }
+                None => moments.add(c, features.as_ref()),
+            }
         }
     }
     moments.finish();
@@ -100,9 +112,12 @@ fn kernel(train: &Dataset, view: &View, gamma: f64, landmarks: &Mat<f64>) -> Res
 
 /// All readings with all ridges after one map; see [`super::candidates::of_kernel`].
 fn of_kernel(judge: &Judge, kernel: &PrimalKernel, features: MatRef<'_, f64>, limit: f64) -> Vec<Candidate> {
+    let roots: Option<Vec<f64>> = judge.weights().map(|weights| weights.iter().map(|w| w.sqrt()).collect());
+    let scaled = roots.as_ref().map(|roots| scaled_columns(features, |i| roots[i]));
+    let features = scaled.as_ref().map_or(features, |scaled| scaled.as_ref());
     let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
         let coder = PrimalCoder::new(kernel.moments.clone(), kappa)?;
-        let left_out = coder.left_out(features, judge.targets());
+        let left_out = coder.weighted_left_out(features, judge.targets(), roots.as_deref());
         let possible = |reading: &Reading| *reading != Reading::Residual || kernel.moments.class_scatters.is_some();
         let candidate = |reading: Reading| {
             let choice = Choice { reading, view: kernel.view, gamma: kernel.gamma, kappa, scale: 1.0, weight: ONLY };

@@ -29,8 +29,8 @@ impl AutoModel {
         let parts = learned.to_parts();
         let stages = stages(&learned)?;
         let n_features = learned.n_features();
-        let Learned { chosen, log_probabilities, judged, facts, .. } = learned;
-        let left_out = report::LeftOut::new(log_probabilities, &judged);
+        let Learned { chosen, log_probabilities, judged, weights, facts, .. } = learned;
+        let left_out = report::LeftOut::new(log_probabilities, &judged, weights);
         let report = AutoReport::new(&classes, &chosen, &left_out, facts.warnings());
         Ok(AutoModel { classes, n_features, chosen, stages, parts, report, left_out })
     }

@@ -27,7 +27,7 @@ pub struct AutoReport {
     pub warnings: Vec<String>,
 }
 
-/// How well left-out samples were told.
+/// How well left-out samples were told; shares and means are weighted if the samples have weights, counts are not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LooEstimate {
     /// Samples that were judged.
@@ -95,15 +95,18 @@ pub(super) struct LeftOut {
     pub targets: Vec<usize>,
     heard: Vec<bool>,
     found: Vec<usize>,
+    /// Of the samples; ones where they have none.
+    weights: Vec<f64>,
 }
 
 impl LeftOut {
     /// `judged` has position, class and say of each sample in its rows.
-    pub fn new(log_probabilities: Mat<f64>, judged: &Mat<f64>) -> Self {
+    pub fn new(log_probabilities: Mat<f64>, judged: &Mat<f64>, weights: Option<Vec<f64>>) -> Self {
+        let weights = weights.unwrap_or_else(|| vec![1.0; judged.ncols()]);
         let row = |r: usize| judged.row(r).iter().map(|&v| v as usize);
         let heard = row(2).map(|say| say == 1).collect();
         let found = best_class(&log_probabilities);
-        LeftOut { positions: row(0).collect(), targets: row(1).collect(), heard, found, log_probabilities }
+        LeftOut { positions: row(0).collect(), targets: row(1).collect(), heard, found, weights, log_probabilities }
     }
 
     fn judged(&self) -> impl Iterator<Item = usize> + '_ {
@@ -131,19 +134,27 @@ impl LeftOut {
         let mut confusion = vec![vec![0; classes.len()]; classes.len()];
         self.judged().for_each(|i| confusion[self.targets[i]][self.found[i]] += 1);
         let sizes: Vec<usize> = confusion.iter().map(|row| row.iter().sum()).collect();
-        let right: usize = (0..classes.len()).map(|c| confusion[c][c]).sum();
+        let weight = |counts: &dyn Fn(usize) -> bool| -> f64 {
+            self.judged().filter(|&i| counts(i)).map(|i| self.weights[i]).sum()
+        };
+        let all = weight(&|_| true);
+        let squares: f64 = self.judged().map(|i| self.weights[i] * self.weights[i]).sum();
+        let accuracy = weight(&|i| self.found[i] == self.targets[i]) / all;
+        let largest = (0..classes.len()).map(|c| weight(&|i| self.targets[i] == c)).fold(0.0, f64::max);
         let per_class = classes.iter().enumerate().map(|(c, name)| ClassRecall {
             class: name.clone(),
-            recall: (sizes[c] > 0).then(|| confusion[c][c] as f64 / sizes[c] as f64),
+            recall: (sizes[c] > 0)
+                .then(|| weight(&|i| self.targets[i] == c && self.found[i] == c) / weight(&|i| self.targets[i] == c)),
             n: sizes[c],
         });
-        let log_loss: f64 = self.judged().map(|i| -self.log_probabilities[(self.targets[i], i)]).sum();
+        let log_loss: f64 =
+            self.judged().map(|i| -self.weights[i] * self.log_probabilities[(self.targets[i], i)]).sum();
         Some(LooEstimate {
             samples: n,
-            accuracy: right as f64 / n as f64,
-            ci95: wilson(right, n),
-            log_loss: log_loss / n as f64,
-            majority: sizes.iter().copied().max().unwrap_or(0) as f64 / n as f64,
+            accuracy,
+            ci95: wilson(accuracy, all * all / squares),
+            log_loss: log_loss / all,
+            majority: largest / all,
             per_class: per_class.collect(),
             confusion,
         })
@@ -172,9 +183,9 @@ impl AutoReport {
     }
 }
 
-/// Wilson's interval of a share.
-fn wilson(right: usize, n: usize) -> [f64; 2] {
-    let (n, share, z2) = (n as f64, right as f64 / n as f64, Z95 * Z95);
+/// Wilson's interval of a share of `n` samples; of samples with weights, `n` is Kish's effective number of them.
+fn wilson(share: f64, n: f64) -> [f64; 2] {
+    let z2 = Z95 * Z95;
     let centre = share + z2 / (2.0 * n);
     let half = Z95 * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
     [(centre - half) / (1.0 + z2 / n), (centre + half) / (1.0 + z2 / n)].map(|v| v.clamp(0.0, 1.0))
@@ -190,7 +201,7 @@ mod tests {
         let logs = Mat::from_fn(3, 4, |c, i| p[(c, i)].ln());
         let judged = faer::mat![[5.0, 3.0, 8.0, 1.0], [0.0, 0.0, 1.0, 2.0], [1.0, 1.0, 1.0, 0.0]];
         let classes = ["a", "b", "c"].map(String::from);
-        let left_out = LeftOut::new(logs, &judged);
+        let left_out = LeftOut::new(logs, &judged, None);
         let report = AutoReport::new(&classes, &[], &left_out, Vec::new());
         let loo = report.loo.unwrap();
         assert_eq!((loo.samples, loo.accuracy, loo.majority), (3, 2.0 / 3.0, 2.0 / 3.0));
@@ -205,9 +216,11 @@ mod tests {
 
     #[test]
     fn wilson_intervals_stay_within_zero_and_one() {
-        assert!((wilson(10, 10)[1] - 1.0).abs() < 1e-12 && wilson(10, 10)[0] < 0.9 && wilson(0, 10)[0] < 1e-12);
+        assert!(
+            (wilson(1.0, 10.0)[1] - 1.0).abs() < 1e-12 && wilson(1.0, 10.0)[0] < 0.9 && wilson(0.0, 10.0)[0] < 1e-12
+        );
         // Brown, Cai, DasGupta (2001): 5 of 10 gives 0.237 to 0.763.
-        let [low, high] = wilson(5, 10);
+        let [low, high] = wilson(0.5, 10.0);
         assert!((low - 0.2366).abs() < 1e-3 && (high - 0.7634).abs() < 1e-3);
     }
 }

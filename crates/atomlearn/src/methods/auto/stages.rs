@@ -6,7 +6,7 @@ use super::stored::{Form, Learned, PrimalKernel};
 use super::views::View;
 use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
-use crate::linalg::{Spd, column_energies, mul};
+use crate::linalg::{Spd, column_energies, mul, scaled_columns};
 use crate::loo::{PrimalCoder, Reading, Sums, residual_scores};
 use crate::score::{ClassResiduals, RidgeResiduals};
 use crate::svm::Svm;
@@ -20,6 +20,8 @@ pub(super) struct Stage {
     view: View,
     /// Training samples in the view, if a reading needs kernel values to them, with their squared norms.
     samples: Option<(Mat<f64>, Vec<f64>)>,
+    /// Roots of the weights of these samples, which kernel values are multiplied by.
+    roots: Option<Vec<f64>>,
     /// Readings of the same input together: it is computed once.
     readings: Vec<(Input, Vec<Prepared>)>,
 }
@@ -82,8 +84,8 @@ pub(super) fn stages(learned: &Learned) -> Result<Vec<Stage>> {
     let of_view = |view: &View| {
         let chosen = learned.chosen.iter().enumerate().filter(|(_, choice)| choice.view == view.kind);
         match &learned.form {
-            Form::Dual { samples, blocks } => {
-                dual_stage(view, Space::new(view.apply(samples.as_ref())), blocks, chosen)
+            Form::Dual { samples, blocks, roots } => {
+                dual_stage(view, Space::new(view.apply(samples.as_ref())), blocks, roots.as_deref(), chosen)
             }
             Form::Primal { kernels } => primal_stage(view, kernels, chosen),
         }
@@ -95,25 +97,28 @@ fn dual_stage<'a>(
     view: &View,
     space: Space,
     blocks: &Blocks,
+    roots: Option<&[f64]>,
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
 ) -> Result<Stage> {
+    let scaled = roots.map(|roots| scaled_columns(&space.samples, |i| roots[i]));
+    let scaled = scaled.as_ref().unwrap_or(&space.samples);
     let prepared = |(place, choice): (usize, &Choice)| {
         let (m, n) = space.samples.shape();
         if choice.gamma == 0.0 && choice.reading == Reading::Residual && m < n {
             // Codes of fewer features than samples are a smaller map.
-            let residuals = RidgeResiduals::new(&space.samples, blocks, choice.kappa, "auto")?;
+            let residuals = RidgeResiduals::new(scaled, blocks, choice.kappa, "auto")?;
             return Ok((Input::Features, Prepared::new(place, choice, Rule::FeatureResidual(residuals))));
         }
         let mut store = Mat::new();
-        let kernel = space.kernel(choice.gamma, &mut store);
+        let kernel = space.kernel(choice.gamma, roots, &mut store);
         let factor = Spd::shifted(kernel, choice.kappa, "auto")?;
         let input = if choice.gamma > 0.0 { Input::Gaussian(choice.gamma) } else { Input::Products };
         let (input, rule) = if choice.reading == Reading::Residual {
             (input, Rule::Residual(factor.into_inverse(), ClassResiduals::from_gram(kernel, blocks)))
         } else {
-            let sums = Sums::of_classes(&factor, blocks, choice.kappa);
+            let sums = Sums::of_classes(&factor, blocks, roots, choice.kappa);
             let basis = sums.sums.transpose();
-            let folded = mul(&space.samples, basis);
+            let folded = mul(scaled, basis);
             // A rule on linear kernel values is a rule on features.
             let (input, basis) = if choice.gamma > 0.0 { (input, basis) } else { (Input::Features, folded.as_ref()) };
             (input, Rule::Linear(rule(&sums, choice.reading, basis)?))
@@ -122,7 +127,8 @@ fn dual_stage<'a>(
     };
     let readings = grouped(chosen.collect::<Vec<_>>().into_par_iter().map(prepared).collect::<Result<_>>()?);
     let needed = readings.iter().any(|(input, _)| matches!(input, Input::Products | Input::Gaussian(_)));
-    Ok(Stage { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), readings })
+    let roots = roots.map(<[f64]>::to_vec);
+    Ok(Stage { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), roots, readings })
 }
 
 fn rule(sums: &Sums, reading: Reading, basis: MatRef<'_, f64>) -> Result<Svm> {
@@ -154,7 +160,7 @@ fn primal_stage<'a>(
         };
         readings.push((input, Prepared::new(place, choice, rule)));
     }
-    Ok(Stage { view: view.clone(), samples: None, readings: grouped(readings) })
+    Ok(Stage { view: view.clone(), samples: None, roots: None, readings: grouped(readings) })
 }
 
 impl PrimalKernel {
@@ -216,6 +222,14 @@ impl Stage {
         })
     }
 
+    /// Kernel values of samples with the training samples, times the roots of the weights of these; `None` if there are none.
+    fn weighted(&self, input: &Input, values: Option<&Mat<f64>>) -> Option<Mat<f64>> {
+        let roots = self.roots.as_ref()?;
+        let values = values?;
+        let of_samples = matches!(input, Input::Products | Input::Gaussian(_));
+        of_samples.then(|| Mat::from_fn(values.nrows(), values.ncols(), |i, j| roots[i] * values[(i, j)]))
+    }
+
     /// Calls `add` with the number of each reading of this view and its contribution, weight times normalised score, classes x
     /// samples.
     pub fn contributions(&self, x: MatRef<'_, f64>, mut add: impl FnMut(usize, Mat<f64>)) {
@@ -231,7 +245,8 @@ impl Stage {
                 _ => None,
             };
             let linear = if matches!(input, Input::Products) { products.as_ref() } else { None };
-            let values = values.as_ref().or(linear).unwrap_or(&x).as_ref();
+            let weighted = self.weighted(input, values.as_ref().or(linear));
+            let values = weighted.as_ref().or(values.as_ref()).or(linear).unwrap_or(&x).as_ref();
             // Of the sample with itself.
             let energy = if matches!(input, Input::Gaussian(_)) { &vec![1.0; norms.len()] } else { &norms };
             for reading in readings {
@@ -254,6 +269,13 @@ impl Stage {
                 (Input::Gaussian(gamma), Some(samples)) => Kernel::Rbf.export(*gamma, samples, graph, &x),
                 (Input::Mapped(map), _) => map.export(graph, &x),
                 _ => x.clone(),
+            };
+            let values = match (input, &self.roots) {
+                (Input::Products | Input::Gaussian(_), Some(roots)) => {
+                    let roots = graph.row(roots.iter().copied());
+                    graph.op("Mul", &[&values, &roots])
+                }
+                _ => values,
             };
             for reading in readings {
                 // Of the sample with itself, which residuals of codes over samples need.

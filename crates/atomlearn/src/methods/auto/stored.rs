@@ -18,13 +18,15 @@ pub(super) struct Learned {
     pub log_probabilities: Mat<f64>,
     /// Position in the data, class and say of each of these samples.
     pub judged: Mat<f64>,
+    /// Their weights, if they have any.
+    pub weights: Option<Vec<f64>>,
     pub facts: Facts,
 }
 
 /// What codes are over.
 pub(super) enum Form {
-    /// Training samples, grouped by class.
-    Dual { samples: Mat<f64>, blocks: Blocks },
+    /// Training samples, grouped by class, and the roots of their weights if they have any.
+    Dual { samples: Mat<f64>, blocks: Blocks, roots: Option<Vec<f64>> },
     /// Features, of the samples themselves or of Nystroem's map.
     Primal { kernels: Vec<PrimalKernel> },
 }
@@ -65,8 +67,11 @@ impl Learned {
         parts.put("loo_log_probabilities", &self.log_probabilities);
         parts.put("loo_samples", &self.judged);
         parts.put_row("facts", &facts);
+        if let Some(weights) = &self.weights {
+            parts.put_row("loo_weights", weights);
+        }
         match &self.form {
-            Form::Dual { samples, blocks } => {
+            Form::Dual { samples, blocks, .. } => {
                 parts.put("samples", samples);
                 parts.put_blocks("sample_counts", blocks);
             }
@@ -127,10 +132,19 @@ impl Learned {
         if judged.row(1).iter().any(|&c| !(c >= 0.0 && c < n_classes as f64)) {
             return Err(wrong("loo_samples"));
         }
-        let form =
-            if facts[(0, 2)] == 0.0 { dual_form(parts, n_features)? } else { primal_form(parts, n_features, &chosen)? };
+        let weights = match parts.get("loo_weights") {
+            Some(_) => Some(parts.take_row("loo_weights", judged.ncols())?),
+            None => None,
+        };
+        if weights.iter().flatten().any(|w| !(w.is_finite() && *w > 0.0)) {
+            return Err(wrong("loo_weights"));
+        }
+        let form = match facts[(0, 2)] == 0.0 {
+            true => dual_form(parts, n_features, weights.as_deref())?,
+            false => primal_form(parts, n_features, &chosen)?,
+        };
         let facts = Facts { twins: count(0), single: count(1), classes: n_classes };
-        Ok(Learned { views, chosen, form, log_probabilities, judged, facts })
+        Ok(Learned { views, chosen, form, log_probabilities, judged, weights, facts })
     }
 }
 
@@ -146,14 +160,19 @@ fn restored_choice(column: &[f64]) -> Result<Choice> {
     sound.then_some(Choice { reading, view, gamma, kappa, scale, weight }).ok_or_else(|| wrong("chosen"))
 }
 
-fn dual_form(parts: &mut Parts, n_features: usize) -> Result<Form> {
+fn dual_form(parts: &mut Parts, n_features: usize, weights: Option<&[f64]>) -> Result<Form> {
     let samples = parts.take_shaped("samples", n_features, None)?;
     let blocks = parts.take_blocks("sample_counts", samples.ncols())?;
     // Empty classes have no mean; so many samples are never kept, and their kernel matrices would not fit into memory.
     if blocks.sizes().any(|size| size == 0) || samples.ncols() > DUAL_LIMIT {
         return Err(wrong("sample_counts"));
     }
-    Ok(Form::Dual { samples, blocks })
+    // All samples were left out in turn.
+    if weights.is_some_and(|weights| weights.len() != samples.ncols()) {
+        return Err(wrong("loo_weights"));
+    }
+    let roots = weights.map(|weights| weights.iter().map(|w| w.sqrt()).collect());
+    Ok(Form::Dual { samples, blocks, roots })
 }
 
 fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Result<Form> {
@@ -161,7 +180,10 @@ fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Resul
     let counts = parts.take_shaped("sample_counts", 1, n_classes)?;
     let counts: Vec<f64> = counts.row(0).iter().copied().collect();
     let about = parts.take_shaped("kernels", 3, None)?;
-    if about.ncols() == 0 || about.ncols() > MOST_KERNELS || counts.iter().any(|&count| count < 1.0) {
+    if about.ncols() == 0
+        || about.ncols() > MOST_KERNELS
+        || counts.iter().any(|&count| !(count > 0.0 && count.is_finite()))
+    {
         return Err(wrong("kernels"));
     }
     let mut kernels = Vec::with_capacity(about.ncols());

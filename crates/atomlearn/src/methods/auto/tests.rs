@@ -1,5 +1,6 @@
 use super::*;
 use crate::classifier::best_class;
+use crate::linalg::select_columns;
 use crate::observe::Trace;
 use crate::registry::{self, Values};
 use crate::{Classifier, Model, synth};
@@ -199,4 +200,55 @@ fn bits_do_not_depend_on_threads_in_the_form_for_many_samples() {
         pool.install(|| large(&train).scores(train.x()).unwrap())
     };
     assert!(run(1) == run(3));
+}
+
+/// A sample of weight `w` is `w` equal samples that are left out together: everything is chosen alike, and every probability is the same.
+#[test]
+fn whole_weights_equal_repeated_samples_of_one_group() {
+    let (train, test) = (synth::blobs(3, 9, 6, 1), synth::blobs(3, 5, 6, 2));
+    let n = train.n_samples();
+    let weights: Vec<f64> = (0..n).map(|i| 1.0 + (i * i % 3) as f64).collect();
+    let repeated: Vec<usize> = (0..n).flat_map(|i| vec![i; weights[i] as usize]).collect();
+    let names: Vec<String> = train.targets().iter().map(|&c| train.classes()[c].clone()).collect();
+    let longer: Vec<String> = repeated.iter().map(|&i| names[i].clone()).collect();
+    let twins = Dataset::new(select_columns(train.x(), &repeated), &longer).unwrap().with_groups(&repeated).unwrap();
+    let weighted = Dataset::new(train.x(), &names).unwrap().with_weights(&weights).unwrap();
+    for views in [Views::Both, Views::Given] {
+        let auto = Auto { views: Some(views), ..Auto::default() };
+        let expected = auto.fit(&twins, &mut ()).unwrap();
+        let found = auto.fit(&weighted, &mut ()).unwrap();
+        assert_eq!(found.chosen.len(), expected.chosen.len());
+        for (a, b) in found.chosen.iter().zip(&expected.chosen) {
+            assert_eq!((a.reading, a.view, a.kappa), (b.reading, b.view, b.kappa));
+            assert!((a.gamma - b.gamma).abs() < 1e-9 * b.gamma && (a.weight - b.weight).abs() < 1e-6, "{a:?} {b:?}");
+        }
+        let difference = found.scores(test.x()).unwrap() - expected.scores(test.x()).unwrap();
+        assert!(difference.norm_max() < 1e-6, "{:e}", difference.norm_max());
+        let (loo, twin) = (found.report().loo.clone().unwrap(), expected.report().loo.clone().unwrap());
+        assert!((loo.accuracy - twin.accuracy).abs() < 1e-12 && (loo.log_loss - twin.log_loss).abs() < 1e-6);
+        assert!((loo.majority - twin.majority).abs() < 1e-12 && loo.samples == n);
+        let parts = found.parts();
+        let restored = auto.restore(parts).unwrap();
+        assert_eq!(restored.scores(test.x()).unwrap(), found.scores(test.x()).unwrap());
+        assert_eq!(restored.report(), found.report());
+    }
+}
+
+/// More samples than codes are over: the sums over features are weighted, and other weights are another model.
+#[test]
+fn weights_count_among_many_samples() {
+    let train = synth::blobs(2, 2100, 3, 5);
+    let names: Vec<String> = train.targets().iter().map(|&c| train.classes()[c].clone()).collect();
+    let fit = |weights: &[f64]| {
+        let data = Dataset::new(train.x(), &names).unwrap().with_weights(weights).unwrap();
+        Auto::default().fit(&data, &mut ()).unwrap()
+    };
+    let halves = fit(&[0.5; 4200]);
+    let loo = halves.report().loo.clone().unwrap();
+    let plain = Auto::default().fit(&train, &mut ()).unwrap().report().loo.clone().unwrap();
+    assert!((loo.accuracy - plain.accuracy).abs() < 0.01 && loo.ci95.iter().all(|v| v.is_finite()));
+    assert!((loo.ci95[1] - loo.ci95[0] - (plain.ci95[1] - plain.ci95[0])).abs() < 1e-3);
+    // Nine tenths of the weight on one class.
+    let uneven: Vec<f64> = (0..4200).map(|i| if i < 2100 { 0.9 } else { 0.1 }).collect();
+    assert!((fit(&uneven).report().loo.clone().unwrap().majority - 0.9).abs() < 1e-9);
 }

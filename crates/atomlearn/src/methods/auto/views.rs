@@ -57,19 +57,25 @@ pub(super) struct View {
 }
 
 impl View {
-    pub fn fit(kind: ViewKind, x: MatRef<'_, f64>) -> Self {
+    pub fn fit(kind: ViewKind, x: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
         let m = x.nrows();
         let mut view = View { kind, magnitude: power_of_two(x.norm_max()), shift: vec![0.0; m], scale: vec![1.0; m] };
         if kind == ViewKind::Standard {
             for i in 0..m {
                 let values: Vec<f64> = x.row(i).iter().map(|v| v / view.magnitude).collect();
-                (view.shift[i], view.scale[i]) = moments(&values);
+                (view.shift[i], view.scale[i]) = moments(&values, weights);
             }
         }
         if kind != ViewKind::Unit {
-            let blocks = (0..x.ncols()).step_by(BLOCK).map(|start| x.subcols(start, BLOCK.min(x.ncols() - start)));
-            let energy: f64 = blocks.map(|block| view.apply(block).squared_norm_l2()).sum();
-            let length = (energy / x.ncols() as f64).sqrt();
+            let starts = (0..x.ncols()).step_by(BLOCK);
+            let energy: f64 = starts
+                .map(|start| {
+                    let block = view.apply(x.subcols(start, BLOCK.min(x.ncols() - start)));
+                    let Some(weights) = weights else { return block.squared_norm_l2() };
+                    block.col_iter().zip(&weights[start..]).map(|(x, weight)| weight * x.squared_norm_l2()).sum()
+                })
+                .sum();
+            let length = (energy / total(x.ncols(), weights)).sqrt();
             let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
             view.scale.iter_mut().for_each(|scale| *scale /= length);
         }
@@ -130,17 +136,24 @@ fn power_of_two(v: f64) -> f64 {
     if v > 0.0 && v.is_finite() { v.log2().floor().exp2() } else { 1.0 }
 }
 
+/// The number of samples, or the sum of their weights.
+fn total(n: usize, weights: Option<&[f64]>) -> f64 {
+    weights.map_or(n as f64, |weights| weights.iter().sum())
+}
+
 /// Mean and one over the standard deviation of a feature; zero for the latter if the feature is constant.
-fn moments(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
+fn moments(values: &[f64], weights: Option<&[f64]>) -> (f64, f64) {
+    let n = total(values.len(), weights);
+    let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+    let mean = values.iter().enumerate().map(|(i, v)| weight(i) * v).sum::<f64>() / n;
     let farthest = values.iter().fold(0.0f64, |top, v| top.max((v - mean).abs()));
     let largest = values.iter().fold(0.0f64, |top, v| top.max(v.abs()));
     if farthest <= CONSTANT * largest || farthest < SMALLEST {
         return (mean, 0.0);
     }
     // In units of the largest deviation, so that those of small features do not vanish in their squares.
-    let share = values.iter().map(|v| ((v - mean) / farthest).powi(2)).sum::<f64>() / n;
+    let square = |(i, v): (usize, &f64)| weight(i) * ((v - mean) / farthest).powi(2);
+    let share = values.iter().enumerate().map(square).sum::<f64>() / n;
     (mean, 1.0 / (farthest * share.sqrt()))
 }
 
@@ -156,14 +169,14 @@ mod tests {
     fn views_have_the_lengths_they_promise_at_any_scale() {
         for scale in [1e-310, 1e-150, 1.0, 1e150, 1e300] {
             let x = samples(scale);
-            let unit = View::fit(ViewKind::Unit, x.as_ref()).apply(x.as_ref());
+            let unit = View::fit(ViewKind::Unit, x.as_ref(), None).apply(x.as_ref());
             assert!(column_norms(&unit).iter().all(|norm| (norm - 1.0).abs() < 1e-9), "{scale}");
             for kind in [ViewKind::Standard, ViewKind::Given] {
-                let z = View::fit(kind, x.as_ref()).apply(x.as_ref());
+                let z = View::fit(kind, x.as_ref(), None).apply(x.as_ref());
                 assert!((z.squared_norm_l2() / 8.0 - 1.0).abs() < 1e-9, "{kind:?} {scale}");
             }
             // Every feature has the same share, however small it is.
-            let z = View::fit(ViewKind::Standard, x.as_ref()).apply(x.as_ref());
+            let z = View::fit(ViewKind::Standard, x.as_ref(), None).apply(x.as_ref());
             for i in 0..3 {
                 let sum: f64 = z.row(i).iter().sum();
                 assert!(sum.abs() < 1e-4 && (z.row(i).squared_norm_l2() - 8.0 / 3.0).abs() < 1e-2, "{scale} {i}");
@@ -174,10 +187,13 @@ mod tests {
     #[test]
     fn constant_features_and_zero_samples_become_zero() {
         let x = Mat::from_fn(2, 4, |i, j| if i == 0 { 0.1 } else { j as f64 });
-        let view = View::fit(ViewKind::Standard, x.as_ref());
+        let view = View::fit(ViewKind::Standard, x.as_ref(), None);
         let z = view.apply(faer::mat![[7.0], [1.0]].as_ref());
         assert_eq!(z[(0, 0)], 0.0);
-        assert_eq!(View::fit(ViewKind::Unit, x.as_ref()).apply(Mat::zeros(2, 1).as_ref()), Mat::<f64>::zeros(2, 1));
+        assert_eq!(
+            View::fit(ViewKind::Unit, x.as_ref(), None).apply(Mat::zeros(2, 1).as_ref()),
+            Mat::<f64>::zeros(2, 1)
+        );
         assert_eq!(View::from_column(&view.to_column()).unwrap(), view);
         assert!(View::from_column(&[7.0, 1.0, 0.0, 0.0]).is_err());
     }
@@ -185,6 +201,6 @@ mod tests {
     #[test]
     fn samples_of_unit_length_are_given_as_they_are() {
         let x = faer::mat![[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]];
-        assert_eq!(View::fit(ViewKind::Given, x.as_ref()).apply(x.as_ref()), x);
+        assert_eq!(View::fit(ViewKind::Given, x.as_ref(), None).apply(x.as_ref()), x);
     }
 }

@@ -15,10 +15,13 @@
 //! the own class   nu^2 q / (1 - alpha q)
 //! ```
 //!
+//! With weights, `n` and `n_y` are their sums, and without a sample of weight `w`: `nu = n_y / (n_y - w)`, the scatter is less by `nu w r r^T`,
+//! `n - w` takes the place of `n - 1`.
+//!
 //! In the coordinates of `E` all of this is products of matrices, though `d` differs from sample to sample.
 
-use super::Seen;
-use crate::linalg::{dot, mul, outer_gram, sym_eig};
+use super::{Seen, scatter};
+use crate::linalg::{dot, mul, sym_eig};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -37,6 +40,10 @@ pub(super) struct LeftOut {
     sigma: Vec<f64>,
     trace: f64,
     blocks: Blocks,
+    /// Of the classes.
+    counts: Vec<f64>,
+    /// Of the samples.
+    weights: Vec<f64>,
     targets: Vec<usize>,
     n_features: f64,
 }
@@ -44,7 +51,7 @@ pub(super) struct LeftOut {
 impl LeftOut {
     /// `None` if samples do not differ within classes.
     pub fn new(seen: &Seen) -> Result<Option<Self>> {
-        let (sigma, axes) = sym_eig(outer_gram(&seen.spread), "LDA")?;
+        let (sigma, axes) = sym_eig(scatter(&seen.spread, seen.train.weights()), "LDA")?;
         let sigma: Vec<f64> = sigma.into_iter().map(|s| s.max(0.0)).collect();
         let trace: f64 = sigma.iter().sum();
         if !(trace > 0.0 && trace.is_finite()) {
@@ -60,6 +67,8 @@ impl LeftOut {
             sigma,
             trace,
             blocks: seen.train.blocks().clone(),
+            counts: seen.train.class_weights(),
+            weights: seen.train.weights().map_or_else(|| vec![1.0; seen.train.n_samples()], <[f64]>::to_vec),
             targets: seen.train.targets(),
             n_features: seen.n_features as f64,
         }))
@@ -77,22 +86,24 @@ impl LeftOut {
 
     fn tile(&self, places: &[usize], share: f64) -> Mat<f64> {
         let axes = self.sigma.len();
-        let others = self.x.ncols() as f64 - 1.0;
+        let all: f64 = self.counts.iter().sum();
         let zeros = || Mat::<f64>::zeros(axes, places.len());
         let mut weights = zeros();
         let mut weighted_x = zeros();
         let mut weighted_r = zeros();
         let mut terms = Vec::with_capacity(places.len());
         for (t, &i) in places.iter().enumerate() {
-            let size = self.blocks.size(self.targets[i]) as f64;
-            let nu = if size > 1.0 { size / (size - 1.0) } else { 1.0 };
+            let weight = self.weights[i];
+            let others = all - weight;
+            let size = self.counts[self.targets[i]];
+            let nu = if self.blocks.size(self.targets[i]) > 1 { size / (size - weight) } else { 1.0 };
             let x = self.x.col_as_slice(i);
             let r = self.spread.col_as_slice(i);
-            let rest = self.trace - nu * dot(r, r);
+            let rest = self.trace - nu * weight * dot(r, r);
             // Without spread the covariance is the identity, as in training.
             let spread_out = rest > NO_SPREAD * self.trace;
             let level = rest / (others * self.n_features);
-            let alpha = if spread_out { (1.0 - share) * nu / others } else { 0.0 };
+            let alpha = if spread_out { (1.0 - share) * nu * weight / others } else { 0.0 };
             let w = weights.col_as_slice_mut(t);
             let wx = weighted_x.col_as_slice_mut(t);
             let wr = weighted_r.col_as_slice_mut(t);
@@ -106,19 +117,20 @@ impl LeftOut {
         let r_means = mul(self.means.transpose(), &weighted_r);
         let mean_means = mul(self.squared_means.transpose(), &weights);
         Mat::from_fn(self.blocks.len(), places.len(), |c, t| {
+            let weight = self.weights[places[t]];
             let (y, Terms { nu, alpha, xx, rx, rr }) = (self.targets[places[t]], terms[t]);
             if self.blocks.size(y) < 2 {
                 return 0.0;
             }
             let left = 1.0 - alpha * rr;
             let (distance, count) = if c == y {
-                (nu * nu * rr / left, self.blocks.size(c) as f64 - 1.0)
+                (nu * nu * rr / left, self.counts[c] - weight)
             } else {
                 let plain = xx - 2.0 * x_means[(c, t)] + mean_means[(c, t)];
                 let along = rx - r_means[(c, t)];
-                (plain + alpha * along * along / left, self.blocks.size(c) as f64)
+                (plain + alpha * along * along / left, self.counts[c])
             };
-            (count / others).ln() - 0.5 * distance
+            (count / (all - weight)).ln() - 0.5 * distance
         })
     }
 }
