@@ -143,7 +143,7 @@ class LCDLSVClassifier(CodingClassifier):
     Parameters
     ----------
     lambda1 : float, default=0.001
-        Weight of the graph term: similar atoms get similar codes. A number > 0.
+        Weight of the graph term: similar atoms get similar codes; 0 leaves locality out. A number >= 0.
     lambda2 : float, default=1e-06
         Weight of the support-vector term. A number >= 0.
     theta : float, default=5.0
