@@ -243,7 +243,12 @@ macro_rules! presets {
         &[ $( $crate::params::Preset {
             name: $name,
             doc: $doc,
-            values: || $crate::params::fields(&$params { $($field: $value,)* ..Default::default() }, &[$(stringify!($field)),*]),
+            values: || {
+                // A preset may name every parameter there is.
+                #[allow(clippy::needless_update)]
+                let params = $params { $($field: $value,)* ..Default::default() };
+                $crate::params::fields(&params, &[$(stringify!($field)),*])
+            },
         }, )* ]
     };
 }

@@ -309,10 +309,10 @@ fn whole_weights_equal_repeated_samples_left_out_together() {
                 let found = Coder::weighted(scaled.as_ref(), &blocks, Some(&roots), *kappa).unwrap();
                 for reading in Reading::ALL {
                     let what = format!("{} {kernel} {kappa} {:?}", reading.name(), x.shape());
-                    let expected = select_columns(&twins.leave_groups_out(reading, &repeated).unwrap(), &first);
+                    let expected = select_columns(twins.leave_groups_out(reading, &repeated).unwrap(), &first);
                     let one = found.leave_one_out(reading).unwrap();
                     assert_near(one.as_ref(), expected.as_ref(), 1e-8, &what);
-                    let expected = select_columns(&twins.leave_groups_out(reading, &pairs_repeated).unwrap(), &first);
+                    let expected = select_columns(twins.leave_groups_out(reading, &pairs_repeated).unwrap(), &first);
                     let groups = found.leave_groups_out(reading, &pairs).unwrap();
                     assert_near(groups.as_ref(), expected.as_ref(), 1e-8, &format!("groups {what}"));
                 }

@@ -76,7 +76,7 @@ mod tests {
     use crate::linalg::outer_gram;
     use crate::params::Values;
     use crate::registry::METHODS;
-    use crate::{Classifier, Dataset, synth};
+    use crate::{Dataset, synth};
     use serde_json::json;
 
     fn sums_of(train: &Dataset) -> ClassSums {

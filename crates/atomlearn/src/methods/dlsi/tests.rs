@@ -11,8 +11,8 @@ fn close(a: &Mat<f64>, b: &Mat<f64>, tolerance: f64) -> bool {
 fn objective(params: &Dlsi, train: &Dataset, d: &Mat<f64>, atoms: &Blocks, z: &[Mat<f64>]) -> f64 {
     let part = |c: usize| d.subcols(atoms.range(c).start, atoms.size(c));
     let mut value = 0.0;
-    for c in 0..train.n_classes() {
-        value += 0.5 * (train.class(c) - part(c) * &z[c]).squared_norm_l2() + params.lambda * z[c].norm_l1();
+    for (c, z) in z.iter().enumerate() {
+        value += 0.5 * (train.class(c) - part(c) * z).squared_norm_l2() + params.lambda * z.norm_l1();
         for j in (0..train.n_classes()).filter(|&j| j != c) {
             value += 0.25 * params.eta * (part(j).transpose() * part(c)).squared_norm_l2();
         }
