@@ -113,10 +113,10 @@ impl Iterate {
         concat_columns(&[self.d.clone(), self.d0.clone()])
     }
 
-    /// Shared atoms that no code uses leave; returns how many.
+    /// Shared atoms that no code uses, or that the nuclear norm has made zero, leave; returns how many.
     fn drop_unused(&mut self) -> usize {
         let n_atoms = self.d.ncols();
-        let used = |k: &usize| self.z.row(n_atoms + k).norm_l1() > UNUSED;
+        let used = |k: &usize| self.z.row(n_atoms + k).norm_l1() > UNUSED && self.d0.col(*k).norm_l2() > UNUSED;
         let kept: Vec<usize> = (0..self.d0.ncols()).filter(used).collect();
         let dropped = self.d0.ncols() - kept.len();
         if dropped > 0 {

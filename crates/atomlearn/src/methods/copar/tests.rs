@@ -110,19 +110,28 @@ fn both_steps_lower_the_objective() {
 
 /// One class without shared atoms: `|X - D Z|^2 + lambda / 2 |Z|_1`, twice `1/2 |X - D Z|^2 + lambda / 4 |Z|_1`.
 #[test]
-fn one_class_without_shared_atoms_is_dictionary_learning_with_doubled_fit() {
-    let all = synth::blobs(1, 12, 6, 2);
+fn orthogonal_classes_without_shared_atoms_are_dictionary_learning_with_doubled_fit() {
+    // Each class has features of its own, so that nothing ties the classes.
+    let blobs = synth::blobs(2, 12, 6, 2);
+    let x = Mat::from_fn(12, 24, |i, j| if i / 6 == j / 12 { blobs.x()[(i % 6, j)] } else { 0.0 });
+    let labels: Vec<String> = (0..24).map(|j| (j / 12).to_string()).collect();
+    let all = Dataset::new(&x, &labels).unwrap();
     let params = Copar { lambda: 0.04, eta: 0.5, shared_atoms: Some(0), ..Copar::default() };
     let (start, classes) = class_start(&all, Some(4), &mut ()).unwrap();
     let mut atoms = Atoms { d: start.clone(), classes, shared: 0 };
-    let mut d = start;
+    let mut apart = [0, 1].map(|c| start.subcols(4 * c, 4).to_owned());
     for _ in 0..5 {
         let z = CodeStep::new(&atoms, 0.5 * params.lambda).solve(&all);
         params.dictionary_step(&all, &mut atoms, &z).unwrap();
-        let z = lasso_codes(all.x(), d.as_ref(), 0.01);
-        descend(mul(all.x(), z.transpose()).as_ref(), outer_gram(&z).as_ref(), &mut d, 1000, 1e-10);
+        for (c, d) in apart.iter_mut().enumerate() {
+            let z = lasso_codes(all.class(c), d.as_ref(), 0.01);
+            descend(mul(all.class(c), z.transpose()).as_ref(), outer_gram(&z).as_ref(), d, 1000, 1e-10);
+        }
     }
-    assert!((&atoms.d - &d).norm_max() < 1e-3, "{}", (&atoms.d - &d).norm_max());
+    for (c, d) in apart.iter().enumerate() {
+        let difference = (atoms.d.subcols(4 * c, 4) - d).norm_max();
+        assert!(difference < 1e-3, "class {c}: {difference:e}");
+    }
 }
 
 #[test]
