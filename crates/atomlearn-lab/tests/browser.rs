@@ -160,7 +160,7 @@ fn check(browser: &mut Browser, file: &std::path::Path, width: u32, dark: bool, 
         "Use ",
         "is right on",
         "points better than always guessing",
-        "beyond chance",
+        "can be ruled out as the best",
         "atomlearn train digits.npz --y digit --method ",
     ] {
         assert!(verdict.contains(part), "{case}: `{part}` is not in the verdict: {verdict}");

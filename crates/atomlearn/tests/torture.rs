@@ -40,6 +40,11 @@ const WEAK_BY_NATURE: &[(&str, &str)] = &[
     // Penalties in absolute terms: what is long counts alone.
     ("fddl", "features from 1e-8 to 1e8"),
     ("fddl", "one sample a million times too long"),
+    ("dlsi", "features from 1e-8 to 1e8"),
+    ("copar", "features from 1e-8 to 1e8"),
+    ("lrsdl", "features from 1e-8 to 1e8"),
+    ("lrsdl", "one sample a million times too long"),
+    ("mfl", "features from 1e-8 to 1e8"),
     ("sadl", "features from 1e-8 to 1e8"),
     ("procrc", "features from 1e-8 to 1e8"),
     // Thresholds follow the root mean square of all codes, and one sample is nearly all of it.
