@@ -295,10 +295,11 @@ fn heat_map(browser: &mut Browser) {
     let gives: Vec<f64> = serde_json::from_value(seen["gives"].clone()).unwrap();
     let columns = seen["columns"].as_u64().unwrap() as usize;
     assert!(gives.len().is_multiple_of(columns) && gives.len() > 20 && seen["covers"] == true, "{seen}");
+    // The middle column sees where the stripes end; beyond it there is nothing to see.
     let part = |left: bool| -> f64 {
-        gives.iter().enumerate().filter(|(k, _)| (k % columns < columns / 2) == left).map(|(_, give)| give.abs()).sum()
+        gives.iter().enumerate().filter(|(k, _)| (k % columns <= columns / 2) == left).map(|(_, give)| give.abs()).sum()
     };
-    assert!(part(true) > 3.0 * part(false), "{seen}");
+    assert!(part(true) > 100.0 * part(false), "{seen}");
     let strongest = seen["strongest"].as_u64().unwrap() as usize;
     assert!(strongest % columns <= columns / 2 && gives[strongest] > 0.0, "{seen}");
     assert!(seen["note"].as_str().unwrap().contains("Without the outlined region"), "{seen}");

@@ -11,7 +11,7 @@
 //! let train = synth::blobs(3, 20, 10, 1); // or Dataset::new(&x, &labels), samples in columns
 //! let model = Auto::default().fit(&train, &mut ())?; // nothing has to be chosen
 //! let predicted = model.predict(train.x())?;
-//! let right = predicted.iter().zip(train.targets()).filter(|&(found, class)| found == class).count();
+//! let right = predicted.iter().zip(train.targets()).filter(|&(found, class)| *found == class).count();
 //! assert!(right > 50);
 //! # Ok::<(), atomlearn::Error>(())
 //! ```
