@@ -19,7 +19,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 const TRAIN_PER_CLASS: usize = 50;
-const REPEATS: usize = 5;
+const REPEATS: usize = 3;
 
 /// The method that is shown as its authors set it and tuned, and the name of its preset.
 const SHOWN_TWICE: (&str, &str) = ("lcdl-sv", "authors-code");
