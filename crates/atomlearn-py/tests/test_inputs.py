@@ -115,7 +115,7 @@ def test_bad_samples_and_parameters_are_refused_by_name(digits):
     with pytest.raises(ValueError, match="64 features as input"):
         CRCClassifier().fit(X, y).predict(X_test[:, :10])
     for params, message in [
-        ({"lambda1": -1.0}, "parameter `lambda1` = -1.0: must be a number > 0"),
+        ({"lambda1": -1.0}, "parameter `lambda1` = -1.0: must be a number >= 0"),
         ({"lambda1": np.nan}, "parameter `lambda1` = nan: must be finite"),
         ({"knn": 1.5}, "parameter `knn` = 1.5: must be a whole number >= 1"),
         ({"rule": "both"}, 'parameter `rule` = "both": must be auto or residual | svm | fused'),

@@ -31,7 +31,7 @@ NAMES = {
 # Methods that decide by class residuals alone. scikit-learn's checks ask for 83 % on three classes in two features,
 # where the atoms of every class span the plane: all residuals are equally small and tell the classes apart only by
 # chance. That is no failure of methods made for many features, so these carry the tag `poor_score`.
-POOR_SCORE = {"src", "crc", "procrc", "lrc", "dpl", "dpl-sv"}
+POOR_SCORE = {"src", "crc", "procrc", "lrc", "dpl", "dpl-sv", "dlsi", "copar", "mfl"}
 # Methods whose rule is linear in the features, and those of them that see nothing of samples but their inner products:
 # these may be sparse. (What LDA is shrunk to depends on the number of features too.)
 LINEAR = {"ridge", "linear-svm", "lda"}

@@ -1546,6 +1546,7 @@ class DLSIClassifier(CodingClassifier):
     _methods = {
         "dlsi": ("lambda", "eta", "atoms_per_class", "rule", "gamma", "max_iter", "tol"),
     }
+    _poor_score = True
 
     def __init__(
         self,
@@ -1652,6 +1653,7 @@ class COPARClassifier(CodingClassifier):
     _methods = {
         "copar": ("lambda", "eta", "atoms_per_class", "shared_atoms", "rule", "gamma", "max_iter", "tol"),
     }
+    _poor_score = True
 
     def __init__(
         self,
@@ -1901,6 +1903,7 @@ class MFLClassifier(CodingClassifier):
     _methods = {
         "mfl": ("lambda", "atoms_per_class", "rule", "gamma", "max_iter", "tol"),
     }
+    _poor_score = True
 
     def __init__(
         self,
