@@ -4,6 +4,7 @@ use crate::arrays::samples;
 use crate::error::{bad_json, to_python};
 use crate::model::Model;
 use crate::run::{Answer, Link, Listener, run};
+use atomlearn::dataset::sorted_classes;
 use atomlearn::info::Info;
 use atomlearn::model::{Ready, Recipe};
 use atomlearn::observe::Trace;
@@ -80,6 +81,32 @@ pub fn fit(
     info.extend(std::mem::take(&mut model.info));
     model.info = info;
     Ok((Model(model), json!(trace.steps).to_string(), trace.warnings, seconds))
+}
+
+/// A model of these classes that has seen no sample; the preprocessing is fitted on `x`, samples of the first batch. Returns what there is
+/// to warn about, too.
+#[pyfunction]
+pub fn begin(
+    py: Python<'_>,
+    key: &str,
+    params: &str,
+    prep: &str,
+    classes: Vec<String>,
+    x: PyReadonlyArray2<'_, f64>,
+    info: &str,
+) -> PyResult<(Model, Vec<String>)> {
+    let method = registry::method(key).map_err(to_python)?;
+    let prep: PrepSpec = prep.parse().map_err(to_python)?;
+    let params = serde_json::from_str(params).map_err(bad_json)?;
+    let (prep, params) = method.settle(Some(&prep), &params).map_err(to_python)?;
+    let recipe = Recipe::new(method, &params, &prep).map_err(to_python)?;
+    let mut info: Info = serde_json::from_str(info).map_err(bad_json)?;
+    info.set_origin(env!("CARGO_PKG_VERSION"), &provenance::time());
+    let (x, mut trace) = (samples(&x)?, Trace::default());
+    let began = py.detach(|| recipe.begin(sorted_classes(&classes), x, &mut trace));
+    let mut model = began.map_err(to_python)?;
+    model.info = info;
+    Ok((Model(model), trace.warnings))
 }
 
 fn train_watched(recipe: Recipe, train: &Dataset, link: &mut Link, interim: &Sender<Interim>) -> Trained {

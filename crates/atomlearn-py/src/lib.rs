@@ -30,7 +30,7 @@ mod _atomlearn {
     #[pymodule_export]
     use super::files::read;
     #[pymodule_export]
-    use super::fit::{CurrentModel, fit};
+    use super::fit::{CurrentModel, begin, fit};
     #[pymodule_export]
     use super::kit::{atom_graph, ksvd, lasso, omp, pca};
     #[pymodule_export]

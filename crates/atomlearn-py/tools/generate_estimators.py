@@ -44,6 +44,7 @@ import numpy as np
 
 from ._auto import SelfTuningClassifier
 from ._base import CodingClassifier, DictionaryClassifier
+from ._incremental import IncrementalClassifier
 from ._progress import Callback
 '''
 
@@ -198,6 +199,8 @@ def class_source(name: str, rows: list[dict]) -> str:
     own_prep = literal(rows[-1]["default_prep"])
     parameters = own + [(n, kind, own_prep if n == "prep" else default, doc) for n, kind, default, doc in SHARED]
     base = "CodingClassifier" if codes else "DictionaryClassifier"
+    if rows[-1]["batches"]:
+        base = "IncrementalClassifier"
     if rows[-1]["key"] in SELF_TUNING:
         base, parameters = "SelfTuningClassifier", [row for row in parameters if row[0] not in CALIBRATION]
     lines = [f"class {name}({base}):", docstring(rows, parameters, codes), ""]

@@ -14,6 +14,7 @@ pub struct Dataset {
     classes: Vec<String>,
     order: Vec<usize>,
     groups: Option<Vec<usize>>,
+    views: Option<Blocks>,
 }
 
 /// Class names in class order, and the class of every sample.
@@ -84,7 +85,7 @@ impl Dataset {
         }
         let mut sizes = vec![0usize; classes.len()];
         targets.iter().for_each(|&c| sizes[c] += 1);
-        Ok(Dataset { x: selected, blocks: Blocks::from_sizes(sizes), classes, order, groups: None })
+        Ok(Dataset { x: selected, blocks: Blocks::from_sizes(sizes), classes, order, groups: None, views: None })
     }
 
     /// The same data with a group number for every sample, in the order of the data given to [`Dataset::new`]: samples of one group (several
@@ -103,6 +104,17 @@ impl Dataset {
             return Err(Error::Data("all samples are in one group: nothing is left to learn from without it".into()));
         }
         Ok(Dataset { groups: Some(sorted), ..self })
+    }
+
+    /// The same data, whose features are in views of these sizes, one after the other; sizes that do not add up are no views.
+    pub fn with_views(self, sizes: Option<Vec<usize>>) -> Self {
+        let views = sizes.filter(|sizes| sizes.iter().sum::<usize>() == self.n_features()).map(Blocks::from_sizes);
+        Dataset { views, ..self }
+    }
+
+    /// The views that the features are in, if there are views.
+    pub fn views(&self) -> Option<&Blocks> {
+        self.views.as_ref()
     }
 
     /// The samples at these columns, without their groups; a class of which none is among them is left out.
@@ -167,7 +179,7 @@ impl Dataset {
         &self.order
     }
 
-    /// The same samples and classes with other features; `x` must have as many columns.
+    /// The same samples and classes with other features, which are in no views; `x` must have as many columns.
     pub fn with_features(&self, x: Mat<f64>) -> Result<Self> {
         if x.ncols() != self.n_samples() {
             return Err(Error::Shape {
@@ -178,13 +190,14 @@ impl Dataset {
         }
         check_finite(&x)?;
         // Field by field: the features that are replaced are not copied.
-        let Dataset { x: _, blocks, classes, order, groups } = self;
+        let Dataset { x: _, blocks, classes, order, groups, views: _ } = self;
         Ok(Dataset {
             x,
             blocks: blocks.clone(),
             classes: classes.clone(),
             order: order.clone(),
             groups: groups.clone(),
+            views: None,
         })
     }
 }

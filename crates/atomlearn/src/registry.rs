@@ -18,6 +18,7 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::lcksvd::LcKsvd1>(),
     Method::of::<methods::lcksvd::LcKsvd2>(),
     Method::of::<methods::fddl::Fddl>(),
+    Method::of::<methods::odl::Odl>().in_batches::<methods::odl::Odl>(),
     Method::of::<methods::cadl::Cadl>().in_partitions::<methods::cadl::Cadl>(),
     Method::of::<methods::sadl::Sadl>().in_partitions::<methods::sadl::Sadl>(),
     Method::of::<methods::dpl::Dpl>(),

@@ -1,4 +1,4 @@
-//! `atomlearn reproduce`: the paper's tables, published numbers beside ours.
+//! `atomlearn reproduce`: the paper's tables, published numbers beside ours, and its method part by part.
 
 use super::compare::{Format, origin, warn};
 use crate::args::{DataArgs, at_least_one};
@@ -17,14 +17,15 @@ Examples:
   atomlearn reproduce eyaleb --data EYaleB.mat
   atomlearn reproduce caltech101 --data Caltech101.mat --quick --report caltech.html
   atomlearn reproduce ar --data AR.mat --records ar.jsonl --resume --format latex
+  atomlearn reproduce ablation --data digits.csv --prep unit --train-per-class 50
 
-Experiments: eyaleb, ar, scene15, caltech101, lfw.";
+Experiments: eyaleb, ar, scene15, caltech101, lfw; ablation, LCDL-SV without one part at a time.";
 
-/// The tables of the LCDL-SV paper: published numbers beside ours
+/// The tables of the LCDL-SV paper: published numbers beside ours; and what each part of the method contributes
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Experiment: eyaleb, ar, scene15, caltech101 or lfw
+    /// Experiment: eyaleb, ar, scene15, caltech101, lfw or ablation
     experiment: String,
     /// Data file or folder of images; without it, says where the data come from and what they must look like
     #[arg(long, value_name = "FILE")]
@@ -38,6 +39,9 @@ pub struct Args {
     /// Splits for each training size, instead of the recipe's
     #[arg(long, value_name = "R", value_parser = at_least_one)]
     repeats: Option<usize>,
+    /// Training samples per class, instead of the recipe's; a comma list for several sizes. Published numbers of other sizes are left out
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one)]
+    train_per_class: Vec<usize>,
     /// Preprocessing, instead of the recipe's
     #[arg(long, value_name = "SPEC")]
     prep: Option<String>,
@@ -69,6 +73,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     recipe.repeats = args.repeats.unwrap_or(recipe.repeats);
     if let Some(prep) = &args.prep {
         recipe.prep = prep.parse()?;
+    }
+    if !args.train_per_class.is_empty() {
+        recipe = recipe.with_sizes(args.train_per_class.clone());
     }
     if !args.methods.is_empty() {
         let known = recipe.rows.iter().map(|row| row.method.key).collect::<Vec<_>>();

@@ -106,7 +106,7 @@ fn sweep_shows_a_parameter_at_work() {
 #[test]
 fn reproduce_says_what_it_needs_and_runs_on_what_fits() {
     let place = Place::new();
-    for key in ["eyaleb", "ar", "scene15", "caltech101", "lfw"] {
+    for key in ["eyaleb", "ar", "scene15", "caltech101", "lfw", "ablation"] {
         let text = place.ok(&format!("reproduce {key}"));
         assert!(text.contains("Layout:") && text.contains("--data FILE") && text.contains("demo"), "{text}");
     }
@@ -125,6 +125,22 @@ fn reproduce_says_what_it_needs_and_runs_on_what_fits() {
     let latex = place.ok(&format!("{line} --records runs.jsonl --resume --format latex"));
     assert!(latex.contains("\\toprule") && latex.contains("\\textbf{"), "{latex}");
     assert_eq!(place.ok(&format!("{line} --records runs.jsonl --resume --format csv")).lines().count(), 5);
+}
+
+#[test]
+fn an_ablation_runs_on_any_data_and_makes_a_page() {
+    let place = Place::new();
+    place.write("data.csv", table(12));
+    let line = "reproduce ablation --data data.csv --prep unit --train-per-class 5,8 --repeats 2 --methods lcdl-sv";
+    let json = place.json(&format!("{line} --json --report page.html"));
+    let rows = json["results"].as_array().unwrap();
+    assert_eq!((json["baseline"].as_str(), rows.len()), (Some("whole"), 2 * 7 * 3));
+    let part = |row: &&serde_json::Value| row["name"] == "without locality" && row["rule"] == "svm";
+    let found: Vec<_> = rows.iter().filter(part).collect();
+    assert!(found.len() == 2 && found.iter().all(|row| row["difference"].is_number() && row["p_holm"].is_number()));
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.contains("The method part by part") && page.contains("without locality"), "{page}");
+    place.refuses("reproduce ablation --data data.csv --train-per-class 0", 2, &["--train-per-class"]);
 }
 
 #[test]

@@ -144,13 +144,15 @@ pub fn reading_text(chosen: &ChosenReading) -> String {
 }
 
 /// How a view scales samples, in words.
-pub fn view_text(view: &str) -> &str {
-    match view {
+pub fn view_text(view: &str) -> String {
+    let (kind, block) = view.split_once(" of ").unwrap_or((view, ""));
+    let kind = match kind {
         "unit" => "samples of unit length",
         "standard" => "standardised features",
         "given" => "samples as prepared",
         other => other,
-    }
+    };
+    if block.is_empty() { kind.into() } else { format!("{kind}, {block} alone") }
 }
 
 /// The width of a Gaussian kernel to four digits or so.

@@ -98,9 +98,10 @@ pub fn page_of(content: Content<'_>) -> Result<String> {
     render("page.html", content)
 }
 
-/// Published numbers beside ours, ready for the template.
+/// Published numbers beside ours, or a method part by part, ready for the template.
 #[derive(Serialize)]
 struct Published {
+    title: &'static str,
     caption: String,
     head: Vec<String>,
     rows: Vec<Vec<PublishedCell>>,
@@ -118,7 +119,8 @@ fn published(ours: &Reproduction) -> Published {
     let cell = |i: usize, (j, text): (usize, String)| PublishedCell { bold: bold.contains(&(i, j)), text };
     let row = |(i, row): (usize, Vec<String>)| row.into_iter().enumerate().map(|one| cell(i, one)).collect();
     let rows = rows.into_iter().enumerate().map(row).collect();
-    Published { caption: ours.caption(), head, rows, notes: ours.notes.clone() }
+    let title = if ours.baseline.is_some() { "The method part by part" } else { "Published numbers beside ours" };
+    Published { title, caption: ours.caption(), head, rows, notes: ours.notes.clone() }
 }
 
 /// The page of what `auto` found.

@@ -1,6 +1,6 @@
-//! A reproduced table for people.
+//! A reproduced table, or one of an ablation, for people.
 
-use crate::output::tables::{percent, seconds};
+use crate::output::tables::{p_value, percent, seconds};
 use crate::output::text_table::TextTable;
 use crate::run::reproduce::{Reproduction, RowResult};
 use crate::stats::statistics::mean;
@@ -8,7 +8,42 @@ use crate::stats::statistics::mean;
 impl Reproduction {
     /// Published and ours: with one training size, accuracies and times; with several, one column per size.
     pub fn cells(&self) -> TextTable {
-        if self.protocol.train_per_class.len() == 1 { self.one_size() } else { self.by_size() }
+        match self.protocol.train_per_class.len() {
+            _ if self.baseline.is_some() => self.part_by_part(),
+            1 => self.one_size(),
+            _ => self.by_size(),
+        }
+    }
+
+    /// One line for every row, rule and size, with its difference from the baseline under the same rule.
+    fn part_by_part(&self) -> TextTable {
+        let head = ["per class", "method", "rule", "accuracy %", "95 % interval", "diff.", "p (Holm)", "train s"];
+        let row = |result: &RowResult| {
+            let interval = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));
+            vec![
+                result.train_per_class.to_string(),
+                result.name.clone(),
+                result.rule.clone(),
+                percent(result.mean),
+                result.ci95.map_or("-".into(), interval),
+                result.difference.map_or("-".into(), |difference| format!("{:+.2}", 100.0 * difference)),
+                result.p_holm.map_or("-".into(), p_value),
+                seconds(mean(&result.train_seconds)),
+            ]
+        };
+        // A difference that is significant stands out.
+        let clear = |(i, result): (usize, &RowResult)| result.p_holm.is_some_and(|p| p < 0.05).then_some((i, 5));
+        let mut cells = TextTable {
+            head: head.map(String::from).to_vec(),
+            rows: self.results.iter().map(row).collect(),
+            bold: self.results.iter().enumerate().filter_map(clear).collect(),
+        };
+        if self.protocol.train_per_class.len() == 1 {
+            cells.head.remove(0);
+            cells.rows.iter_mut().for_each(|row| drop(row.remove(0)));
+            cells.bold.iter_mut().for_each(|(_, column)| *column -= 1);
+        }
+        cells
     }
 
     fn one_size(&self) -> TextTable {

@@ -1,4 +1,5 @@
-//! Recipes: the paper's experiments as files in `recipes/`, with its protocol, parameters and published numbers.
+//! Recipes: the paper's experiments as files in `recipes/`, with its protocol, parameters and published numbers; and the one it
+//! does not have, an ablation, where every row is compared with the whole method instead.
 
 use crate::protocol::params_file;
 use atomlearn::prep::PrepSpec;
@@ -9,12 +10,13 @@ use serde::Deserialize;
 /// The paper behind every recipe.
 pub const PAPER: &str = "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019";
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("eyaleb", include_str!("../../recipes/eyaleb.toml")),
     ("ar", include_str!("../../recipes/ar.toml")),
     ("scene15", include_str!("../../recipes/scene15.toml")),
     ("caltech101", include_str!("../../recipes/caltech101.toml")),
     ("lfw", include_str!("../../recipes/lfw.toml")),
+    ("ablation", include_str!("../../recipes/ablation.toml")),
 ];
 
 /// One experiment.
@@ -33,10 +35,10 @@ pub struct Recipe {
     pub repeats: usize,
     /// Seed of the splits.
     pub seed: u64,
-    /// Samples that the paper's data have.
-    pub samples: usize,
-    /// Classes that the paper's data have.
-    pub classes: usize,
+    /// Samples and classes that the paper's data have; none if any data will do.
+    pub size: Option<(usize, usize)>,
+    /// The row that all others are compared with, for an experiment without published numbers.
+    pub baseline: Option<String>,
     /// Where the data come from.
     pub origin: String,
     /// What a file must hold.
@@ -47,6 +49,22 @@ pub struct Recipe {
     pub notes: Vec<String>,
     /// Rows of the table.
     pub rows: Vec<Row>,
+}
+
+impl Recipe {
+    /// The same with other sizes of the training part, which published numbers do not belong to.
+    pub fn with_sizes(mut self, sizes: Vec<usize>) -> Self {
+        if sizes != self.train_per_class {
+            for row in &mut self.rows {
+                row.published.clear();
+                row.published_other.clear();
+                row.train_seconds = None;
+                row.test_seconds = None;
+            }
+        }
+        self.train_per_class = sizes;
+        self
+    }
 }
 
 /// One row of a table.
@@ -78,8 +96,9 @@ struct File {
     train_per_class: Vec<usize>,
     repeats: usize,
     seed: u64,
-    samples: usize,
-    classes: usize,
+    samples: Option<usize>,
+    classes: Option<usize>,
+    baseline: Option<String>,
     quick: Quick,
     data: Data,
     reference: Reference,
@@ -103,7 +122,7 @@ struct Data {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reference {
-    column: String,
+    column: Option<String>,
     other_column: Option<String>,
     notes: Vec<String>,
 }
@@ -114,8 +133,12 @@ struct FileRow {
     name: String,
     method: String,
     rule: Option<String>,
+    /// One row for each of these rules.
+    #[serde(default)]
+    rules: Vec<String>,
     #[serde(default)]
     params: toml::Table,
+    #[serde(default)]
     published: Vec<f64>,
     #[serde(default)]
     published_other: Vec<f64>,
@@ -163,11 +186,24 @@ pub fn parse(key: &str, text: &str, quick: bool) -> Result<Recipe> {
         };
         let (published, published_other) = (pick(&row.published), pick(&row.published_other));
         let (train_seconds, test_seconds) = (row.train_seconds, row.test_seconds);
-        let (name, rule) = (row.name, row.rule);
-        rows.push(Row { name, method, params, rule, published, published_other, train_seconds, test_seconds });
+        let rules = if row.rules.is_empty() { vec![row.rule] } else { row.rules.into_iter().map(Some).collect() };
+        rows.extend(rules.into_iter().map(|rule| Row {
+            name: row.name.clone(),
+            method,
+            params: params.clone(),
+            rule,
+            published: published.clone(),
+            published_other: published_other.clone(),
+            train_seconds,
+            test_seconds,
+        }));
     }
     if rows.is_empty() {
         return Err(bad("holds no row".into()));
+    }
+    let compared = rows.iter().any(|row| Some(&row.name) == file.baseline.as_ref());
+    if !compared && (file.baseline.is_some() || file.reference.column.is_none()) {
+        return Err(bad("must name a column of published numbers, or as `baseline` one of its rows".into()));
     }
     Ok(Recipe {
         key: key.into(),
@@ -177,11 +213,11 @@ pub fn parse(key: &str, text: &str, quick: bool) -> Result<Recipe> {
         train_per_class: wanted,
         repeats,
         seed: file.seed,
-        samples: file.samples,
-        classes: file.classes,
+        size: file.samples.zip(file.classes),
+        baseline: file.baseline,
         origin: file.data.origin,
         layout: file.data.layout,
-        columns: (file.reference.column, file.reference.other_column),
+        columns: (file.reference.column.unwrap_or_default(), file.reference.other_column),
         notes: file.reference.notes,
         rows,
     })
@@ -196,11 +232,11 @@ mod tests {
         for key in keys() {
             for quick in [false, true] {
                 let recipe = recipe(key, quick).unwrap();
-                assert_eq!(recipe.rows.len(), 10, "{key}");
+                assert!(recipe.rows.len() == 10 || recipe.baseline.is_some(), "{key}");
                 assert!(!recipe.origin.is_empty() && !recipe.layout.is_empty() && !recipe.notes.is_empty());
             }
             let whole = recipe(key, false).unwrap();
-            for row in &whole.rows {
+            for row in whole.rows.iter().filter(|_| whole.baseline.is_none()) {
                 assert_eq!(row.published.len(), whole.train_per_class.len(), "{key} {}", row.name);
             }
         }
@@ -223,6 +259,10 @@ mod tests {
         assert!(message("published = [90.0]", "published = [90.0, 91.0]").contains("row `SRC`: published"));
         assert!(message("train_per_class = [20]", "train_per_class = []").contains("at least 1"));
         assert!(message("pca-uncentered:300", "pac:300").contains("unknown preprocessing step"));
+        assert!(message("column = \"paper\"", "").contains("or as `baseline` one of its rows"));
+        assert!(
+            message("repeats = 10", "repeats = 10\nbaseline = \"all\"").contains("or as `baseline` one of its rows")
+        );
         assert!(parse("test", &"[".repeat(100_000), false).is_err());
     }
 }

@@ -37,10 +37,10 @@ impl Prepared {
         let truth = split.test.iter().map(|&i| data.targets[i]).collect();
         let mut trace = Trace { warnings: part.warnings().to_vec(), ..Trace::default() };
         let clock = Clock::start();
-        let (prep, x) = prep.fit(train.x(), &mut trace)?;
+        let (prep, train) = prep.fit_dataset(&train, &mut trace)?;
         let test = prep.apply(test.as_ref());
         let (seconds, cpu_seconds) = clock.stop();
-        let (train, image_shape) = (train.with_features(x)?, data.image_shape);
+        let image_shape = data.image_shape;
         Ok(Prepared { train, test, truth, prep, image_shape, warnings: trace.warnings, seconds, cpu_seconds })
     }
 }

@@ -1,13 +1,14 @@
-//! The paper's tables again: its protocol and parameters, published numbers beside ours.
+//! The paper's tables again: its protocol and parameters, published numbers beside ours; and its method part by part.
 
 use crate::protocol::data::{DataInfo, LabData};
 use crate::protocol::recipe::{PAPER, Recipe, Row};
 use crate::protocol::splits;
 use crate::records::jsonl::Appender;
 use crate::records::provenance::Provenance;
-use crate::records::record::Record;
+use crate::records::record::{Record, entry_name};
 use crate::records::results::{Comparison, MethodResult, comparisons};
 use crate::run::compare::{Entry, Plan, RunError, Watch};
+use crate::stats::statistics::holm;
 use atomlearn::registry::Values;
 use serde::Serialize;
 
@@ -52,8 +53,12 @@ pub struct RowResult {
     pub std: Option<f64>,
     /// 95 % interval of the mean; null for one split.
     pub ci95: Option<[f64; 2]>,
-    /// Our mean minus the published value.
+    /// Our mean minus the published value, or minus that of the baseline.
     pub difference: Option<f64>,
+    /// For rows that are compared with a baseline: the p-value of "no difference", corrected for the number of these rows by Holm's
+    /// procedure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
     /// Wall time of training on each split.
     pub train_seconds: Vec<f64>,
     /// Wall time of testing on each split, all rules at once.
@@ -85,6 +90,10 @@ pub struct Reproduction {
     pub data: DataInfo,
     /// The protocol.
     pub protocol: Protocol,
+    /// The row that the others are compared with, under the same rule where it has that rule; none if they are compared with
+    /// published numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
     /// Names of the columns of published numbers.
     pub columns: (String, Option<String>),
     /// One entry per row and training size.
@@ -99,12 +108,21 @@ pub struct Reproduction {
 pub fn entries(recipe: &Recipe) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for row in &recipe.rows {
-        let same = |entry: &Entry| entry.key() == row.method.key && entry.params == row.params;
+        let variant = recipe.variant(row);
+        let same =
+            |entry: &Entry| entry.key() == row.method.key && entry.params == row.params && entry.variant == variant;
         if !entries.iter().any(same) {
-            entries.push(Entry::new(row.method, row.params.clone()));
+            entries.push(Entry { variant, ..Entry::new(row.method, row.params.clone()) });
         }
     }
     entries
+}
+
+impl Recipe {
+    /// What tells a row from others of the same method: its name, where rows are compared with each other.
+    fn variant(&self, row: &Row) -> Option<String> {
+        self.baseline.as_ref().map(|_| row.name.clone())
+    }
 }
 
 /// Runs a recipe, size by size; see [`Plan::run`].
@@ -133,14 +151,19 @@ pub fn table(recipe: &Recipe, data: &LabData, records: &[Record]) -> Reproductio
     let mut results = Vec::new();
     for (s, &size) in recipe.train_per_class.iter().enumerate() {
         let comparison = by_size.iter().find(|comparison| comparison.protocol.train_per_class == Some(size));
-        let rows = comparison.into_iter().flat_map(|comparison| recipe.rows.iter().map(move |row| (comparison, row)));
-        results.extend(rows.filter_map(|(comparison, row)| row_result(comparison, row, s, size)));
+        let Some(comparison) = comparison else { continue };
+        let mut rows: Vec<RowResult> =
+            recipe.rows.iter().filter_map(|row| row_result(comparison, recipe, row, s, size)).collect();
+        if let Some(baseline) = &recipe.baseline {
+            compare_with(baseline, comparison, &mut rows);
+        }
+        results.extend(rows);
     }
     let mut notes = Vec::new();
-    if (data.info.samples, data.info.classes) != (recipe.samples, recipe.classes) {
+    if let Some((samples, classes)) = recipe.size.filter(|size| *size != (data.info.samples, data.info.classes)) {
         notes.push(format!(
-            "These data have {} samples of {} classes; the paper's have {} of {}.",
-            data.info.samples, data.info.classes, recipe.samples, recipe.classes
+            "These data have {} samples of {} classes; the paper's have {samples} of {classes}.",
+            data.info.samples, data.info.classes
         ));
     }
     notes.extend(recipe.notes.iter().cloned());
@@ -157,6 +180,7 @@ pub fn table(recipe: &Recipe, data: &LabData, records: &[Record]) -> Reproductio
             seed: recipe.seed,
             prep: recipe.prep.to_string(),
         },
+        baseline: recipe.baseline.clone(),
         columns: recipe.columns.clone(),
         results,
         notes,
@@ -164,10 +188,37 @@ pub fn table(recipe: &Recipe, data: &LabData, records: &[Record]) -> Reproductio
     }
 }
 
-fn row_result(comparison: &Comparison, row: &Row, s: usize, size: usize) -> Option<RowResult> {
+/// Differences from the rows called `baseline`, and what the tests of the comparison say of them: each row beside the one with its rule
+/// or, for a method that has no such rule, beside the last.
+fn compare_with(baseline: &str, comparison: &Comparison, rows: &mut [RowResult]) {
+    let whole: Vec<(String, String, f64)> = rows
+        .iter()
+        .filter(|row| row.name == baseline)
+        .map(|row| (entry_name(&row.method, Some(baseline)), row.rule.clone(), row.mean))
+        .collect();
+    let mut tested = Vec::new();
+    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.name != baseline) {
+        let Some((name, rule, mean)) = whole.iter().find(|whole| whole.1 == row.rule).or(whole.last()) else {
+            continue;
+        };
+        row.difference = Some(row.mean - mean);
+        let own = entry_name(&row.method, Some(&row.name));
+        let pair = [(name, rule), (&own, &row.rule)];
+        let test = comparison.tests.iter().find(|test| {
+            let found = [(&test.a, &test.a_rule), (&test.b, &test.b_rule)];
+            found == pair || found == [pair[1], pair[0]]
+        });
+        tested.extend(test.map(|test| (place, test.p)));
+    }
+    let corrected = holm(&tested.iter().map(|(_, p)| *p).collect::<Vec<_>>());
+    tested.iter().zip(corrected).for_each(|((place, _), p)| rows[*place].p_holm = Some(p));
+}
+
+fn row_result(comparison: &Comparison, recipe: &Recipe, row: &Row, s: usize, size: usize) -> Option<RowResult> {
+    let variant = recipe.variant(row);
     let fits = |result: &&MethodResult| {
         let rule = row.rule.as_ref().map_or(result.in_use, |rule| *rule == result.rule);
-        rule && result.method == row.method.key && result.params == row.params
+        rule && result.method == row.method.key && result.params == row.params && result.variant == variant
     };
     let result = comparison.results.iter().find(fits)?;
     let published = row.published.get(s).copied();
@@ -184,6 +235,7 @@ fn row_result(comparison: &Comparison, row: &Row, s: usize, size: usize) -> Opti
         std: result.std,
         ci95: result.ci95,
         difference: published.map(|published| result.mean - published),
+        p_holm: None,
         train_seconds: result.train_seconds.clone(),
         test_seconds: result.test_seconds.clone(),
         train_cpu_seconds: result.train_cpu_seconds.clone(),
@@ -196,13 +248,17 @@ fn row_result(comparison: &Comparison, row: &Row, s: usize, size: usize) -> Opti
 
 /// What to tell a user who has no data at hand.
 pub fn without_data(recipe: &Recipe) -> String {
-    let rows: Vec<&str> = recipe.rows.iter().map(|row| row.name.as_str()).collect();
+    let mut rows: Vec<&str> = recipe.rows.iter().map(|row| row.name.as_str()).collect();
+    rows.dedup();
     let key = &recipe.key;
+    let size = recipe.size.map_or(String::new(), |(samples, classes)| {
+        format!("The paper's set has {samples} samples of {classes} classes. ")
+    });
     format!(
         "{title}: {table} of\n  {PAPER}\n\n\
          Data: {origin}.\n\
          Layout: {layout}.\n\
-         The paper's set has {samples} samples of {classes} classes. The data are not part of this program.\n\n\
+         {size}The data are not part of this program.\n\n\
          Protocol: {sizes} training samples per class, {repeats} splits, seed {seed}, preprocessing {prep}.\n\
          Rows: {rows}.\n\n\
          Run it:            atomlearn reproduce {key} --data FILE [--quick] [--report {key}.html]\n\
@@ -212,8 +268,6 @@ pub fn without_data(recipe: &Recipe) -> String {
         table = recipe.table,
         origin = recipe.origin,
         layout = recipe.layout,
-        samples = recipe.samples,
-        classes = recipe.classes,
         sizes = recipe.train_per_class.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
         repeats = recipe.repeats,
         seed = recipe.seed,

@@ -14,6 +14,40 @@ from ._base import DictionaryClassifier, FitWarning
 Self = TypeVar("Self", bound="SelfTuningClassifier")
 
 
+def _are_blocks(views: Any) -> bool:
+    """Whether the parameter ``views`` is a list or dict of columns and not one of the words."""
+    return isinstance(views, (list, tuple, dict))
+
+
+def _without_views(estimator: SelfTuningClassifier) -> dict[str, Any]:
+    """Parameters of an estimator but for its views."""
+    plain = type(estimator)(**{**estimator.get_params(deep=False), "views": "auto"})
+    return DictionaryClassifier._method_params(plain)
+
+
+def _view_name(name: Any) -> str:
+    return f"view{name}" if isinstance(name, int) else str(name)
+
+
+def _columns(block: Any, n_features: int, names: Any) -> str:
+    """Columns of a view, counted from 1, from a slice, places or names."""
+    if isinstance(block, slice):
+        places = np.arange(n_features)[block]
+    else:
+        wanted = list(block)
+        if any(isinstance(column, str) for column in wanted):
+            known = {} if names is None else {name: place for place, name in enumerate(names)}
+            missing = [column for column in wanted if column not in known]
+            if missing:
+                raise ValueError(f"views name columns that X does not have: {missing}")
+            wanted = [known[column] for column in wanted]
+        places = np.arange(n_features)[np.asarray(wanted, dtype=int)]
+    if len(places) == 0:
+        raise ValueError("a view has no column")
+    breaks = np.flatnonzero(np.diff(places) != 1) + 1
+    return "+".join(f"{run[0] + 1}-{run[-1] + 1}" for run in np.split(places, breaks))
+
+
 class SelfTuningClassifier(DictionaryClassifier):
     """Base of `AutoClassifier`; not to be used itself."""
 
@@ -44,6 +78,19 @@ class SelfTuningClassifier(DictionaryClassifier):
         for warning in self._fit(X, y, numbers):
             warnings.warn(warning, FitWarning, stacklevel=2)
         return self
+
+    def _method_params(self) -> dict[str, Any]:
+        if not _are_blocks(self.views):
+            return super()._method_params()
+        return {**_without_views(self), "views": "auto"}
+
+    def _prep_text(self, n_features: int) -> str:
+        if not _are_blocks(self.views):
+            return self.prep
+        names = getattr(self, "feature_names_in_", None)
+        blocks = self.views.items() if isinstance(self.views, dict) else enumerate(self.views, start=1)
+        views = (f"{_view_name(name)}@{_columns(block, n_features, names)}={self.prep}" for name, block in blocks)
+        return f"views({'|'.join(views)})"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -70,6 +70,10 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             params[name] = value
         return params
 
+    def _prep_text(self, n_features: int) -> str:
+        """Preprocessing, as the core reads it."""
+        return self.prep
+
     def _threads(self) -> int:
         return _threads.resolve(self.n_threads)
 
@@ -116,7 +120,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator)
             model, trace, said, self.fit_seconds_ = _atomlearn.fit(
                 key,
                 json.dumps(params),
-                self.prep,
+                self._prep_text(X.shape[1]),
                 X,
                 [names[target] for target in targets],
                 json.dumps({"python": notes}),

@@ -1,7 +1,7 @@
 //! `auto`: one code, three readings, tuned by exact leave-one-out.
 //!
 //! No dictionary is iterated, nothing is cross-validated, no parameter must be set. Samples are looked at in a few *views*
-//! ([`views`]), each with a few kernels and ridges. A sample's code over all training samples is
+//! ([`views`]; where features come in blocks, of every block and of all of them), each with a few kernels and ridges. A sample's code over all training samples is
 //!
 //! ```text
 //! z = (K + kappa I)^-1 k
@@ -38,7 +38,7 @@ mod views;
 pub use model::{AutoModel, AutoNovelty};
 pub use nearest::NearSample;
 pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
-pub use views::ViewKind;
+pub use views::{ViewId, ViewKind};
 
 use crate::loo::fusion::{self, Judge};
 use crate::params::{Domain, params};
@@ -123,8 +123,7 @@ impl Auto {
         let blocks = train.blocks();
         let groups = train.groups();
         let judge = Judge::new(train.targets(), heard(train), blocks.len());
-        let views: Vec<View> =
-            self.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, x)).collect();
+        let views = View::fit_all(self.views.unwrap_or(Views::Both).kinds(), train);
         let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
         'views: for view in &views {
@@ -134,7 +133,7 @@ impl Auto {
                 let gamma = width / median;
                 let mut store = Mat::new();
                 let kernel = space.kernel(gamma, &mut store);
-                let setting = Setting::new(view.kind, gamma, kernel, &space);
+                let setting = Setting::new(view.id, gamma, kernel, &space);
                 shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
                 if progress.stops(watch) {
                     break 'views;
@@ -178,8 +177,7 @@ impl Auto {
             1 => judge.targets()[i] as f64,
             _ => f64::from(u8::from(judge.hears(i))),
         });
-        let views =
-            found.views.into_iter().filter(|view| chosen.iter().any(|choice| choice.view == view.kind)).collect();
+        let views = found.views.into_iter().filter(|view| chosen.iter().any(|choice| choice.view == view.id)).collect();
         Ok(Learned { views, chosen, form: found.form, log_probabilities, judged, facts: found.facts })
     }
 }

@@ -88,8 +88,8 @@ params! {
     /// Parameters of LCDL-SV. What acts after training, and how many iterations there are, is chosen on the training samples; all other
     /// defaults are those of the authors' code.
     pub struct LcdlSv {
-        /// Weight of the graph term: similar atoms get similar codes.
-        lambda1: f64 = 1e-3, Domain::Positive, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+        /// Weight of the graph term: similar atoms get similar codes; 0 leaves locality out.
+        lambda1: f64 = 1e-3, Domain::NonNegative, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
         /// Weight of the support-vector term.
         lambda2: f64 = 1e-6, Domain::NonNegative, grid [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
         /// Weight of the loss inside the support-vector term; the SVM's own regularisation is its inverse.

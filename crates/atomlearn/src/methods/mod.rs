@@ -15,6 +15,7 @@ pub mod lcksvd;
 pub mod lda;
 pub mod linear_svm;
 pub mod lrc;
+pub mod odl;
 pub mod procrc;
 pub mod rbf_svm;
 pub mod ridge;

@@ -1,10 +1,12 @@
 //! From samples to a model, in two steps: preprocessing, then the method. Everything that trains in memory goes this way.
 
 use super::Model;
+use crate::dataset::check_finite;
 use crate::method::{AnyFit, Method, chosen};
 use crate::params::Values;
 use crate::prep::{Prep, PrepSpec};
-use crate::{Classifier, Dataset, Observer, Result, State};
+use crate::{Classifier, Dataset, Error, Observer, Result, State};
+use faer::MatRef;
 use serde_json::Value;
 
 /// What is to be trained.
@@ -27,9 +29,9 @@ impl Recipe {
 
     /// The first step: fits the preprocessing and takes the samples through it.
     pub fn prepare(self, train: &Dataset, watch: &mut dyn Observer) -> Result<Ready> {
-        let (prep, x) = self.prep.fit(train.x(), watch)?;
+        let (prep, train) = self.prep.fit_dataset(train, watch)?;
         let given = self.params.values();
-        Ok(Ready { method: self.method, given, params: self.params, prep, train: train.with_features(x)? })
+        Ok(Ready { method: self.method, given, params: self.params, prep, train })
     }
 
     /// Both steps.
@@ -37,6 +39,42 @@ impl Recipe {
         let mut ready = self.prepare(train, watch)?;
         ready.choose(&Values::new(), watch)?;
         ready.learn(None, watch)
+    }
+}
+
+impl Recipe {
+    /// A model of these classes that has seen no sample yet, for methods that learn from batches ([`crate::Incremental`]): the
+    /// preprocessing is fitted on `first`, samples of the first batch, and stays. Classes must be in the order of
+    /// [`crate::dataset::sorted_classes`].
+    pub fn begin(self, classes: Vec<String>, first: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Model> {
+        if classes.len() < 2 {
+            return Err(Error::Data(format!("{} classes: a classifier needs at least two", classes.len())));
+        }
+        check_finite(first)?;
+        let (prep, _) = self.prep.fit(first, watch)?;
+        let params = self.params.values();
+        let classifier = self.method.begin(&params, classes, prep.n_out()?)?;
+        Model::new(self.method, params, prep, classifier)
+    }
+}
+
+impl Model {
+    /// The model after another batch of raw samples (features x samples), each with the name of its class; for methods that learn from
+    /// batches. Preprocessing and classes stay as they are.
+    pub fn learn_more(&self, x: MatRef<'_, f64>, labels: &[String]) -> Result<Model> {
+        let place = |label: &String| {
+            let known = self.classes().iter().position(|class| class == label);
+            known.ok_or_else(|| Error::unknown("class", label, self.classes().iter().map(String::as_str)))
+        };
+        let targets = labels.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let prepared = self.prepare(x)?;
+        let classifier = self.method.learn_more(&self.params, self.classifier(), prepared.as_ref(), &targets)?;
+        Ok(Model {
+            info: self.info.clone(),
+            features: self.features.clone(),
+            schema: self.schema.clone(),
+            ..Model::new(self.method, self.params.clone(), self.prep.clone(), classifier)?
+        })
     }
 }
 

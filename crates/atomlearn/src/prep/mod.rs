@@ -5,7 +5,7 @@
 
 use crate::export::{Graph, Value};
 use crate::linalg::{View, ZERO_NORM, column_norms};
-use crate::{Error, Observer, Parts, Result};
+use crate::{Dataset, Error, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
 
@@ -17,10 +17,12 @@ mod random;
 mod spec;
 mod steps;
 mod unit;
+mod views;
 
 pub use spec::PrepSpec;
 pub use steps::{Needs, STEPS, StepInfo, examples, reference};
 use steps::{Step, StepSpec};
+pub use views::views_text;
 
 /// Fitted preprocessing.
 #[derive(Clone, Debug)]
@@ -45,6 +47,15 @@ impl PrepSpec {
             prep.push(spec.clone(), step);
         }
         let prepared = if prep.is_empty() { x.to_owned() } else { buffers.prepared };
+        Ok((prep, prepared))
+    }
+}
+
+impl PrepSpec {
+    /// [`PrepSpec::fit`] on a data set, which then knows the views that its features are in.
+    pub fn fit_dataset(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<(Prep, Dataset)> {
+        let (prep, x) = self.fit(train.x(), watch)?;
+        let prepared = train.with_features(x)?.with_views(prep.view_sizes());
         Ok((prep, prepared))
     }
 }
@@ -98,6 +109,11 @@ impl Prep {
     /// Number of features after all steps.
     pub fn n_out(&self) -> Result<usize> {
         self.steps.iter().try_fold(self.n_features, |n, step| step.n_out(n))
+    }
+
+    /// How many features each view has after all steps, if the last of them puts views side by side.
+    pub fn view_sizes(&self) -> Option<Vec<usize>> {
+        self.steps.last()?.view_sizes()
     }
 
     /// True if samples are left as they are.
@@ -158,7 +174,7 @@ impl Prep {
     pub fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
         let steps = self.steps.iter().enumerate();
         steps
-            .flat_map(|(i, step)| step.parts().into_iter().map(move |(name, part)| (part_name(i, name), part)))
+            .flat_map(|(i, step)| step.parts().into_iter().map(move |(name, part)| (part_name(i, &name), part)))
             .collect()
     }
 
@@ -169,10 +185,15 @@ impl Prep {
 
     /// Rebuilds what [`Prep::store`] put in; the parts may come from a hostile file.
     pub fn restore(spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
+        Prep::restore_inner("", spec, n_features, parts)
+    }
+
+    /// The same where the names of all parts begin with `prefix`.
+    fn restore_inner(prefix: &str, spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
         let mut prep = Prep::none(n_features);
         let mut n = n_features;
         for (i, spec) in spec.steps().iter().enumerate() {
-            let step = spec.restore(n, &mut StepParts { step: i, parts })?;
+            let step = spec.restore(n, &mut StepParts { prefix, step: i, parts })?;
             n = step.n_out(n)?;
             if n == 0 {
                 return Err(Error::Data(format!(
@@ -192,17 +213,27 @@ fn part_name(step: usize, name: &str) -> String {
 
 /// The parts of one step in a model file.
 struct StepParts<'a> {
+    prefix: &'a str,
     step: usize,
     parts: &'a mut Parts,
 }
 
 impl StepParts<'_> {
     fn take(&mut self, name: &str) -> Result<Mat<f64>> {
-        self.parts.take(&part_name(self.step, name))
+        self.parts.take(&self.name(name))
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("{}{}", self.prefix, part_name(self.step, name))
     }
 
     fn take_column(&mut self, name: &str, n: usize) -> Result<Mat<f64>> {
-        self.parts.take_shaped(&part_name(self.step, name), n, 1)
+        self.parts.take_shaped(&self.name(name), n, 1)
+    }
+
+    /// Steps that are part of this one.
+    fn take_prep(&mut self, name: &str, spec: PrepSpec, n_features: usize) -> Result<Prep> {
+        Prep::restore_inner(&format!("{}.", self.name(name)), spec, n_features, self.parts)
     }
 }
 

@@ -175,7 +175,7 @@ fn confusions(loo: &LooEstimate) -> HeatMap {
 fn chosen(reading: &ChosenReading) -> ChosenRow {
     ChosenRow {
         reading: reading.reading.clone(),
-        view: view_text(&reading.view).into(),
+        view: view_text(&reading.view),
         kernel: if reading.gamma.is_some() { "Gaussian" } else { "linear" }.into(),
         gamma: reading.gamma.map_or("-".into(), gamma_text),
         kappa: reading.kappa.to_string(),

@@ -112,3 +112,77 @@ fn sizes_that_the_data_cannot_give_are_refused_before_any_work() {
     let error = run(&recipe, &data, &[], None, &mut ()).unwrap_err().to_string();
     assert!(error.contains("too few for 6 training samples"), "{error}");
 }
+
+#[test]
+fn an_ablation_compares_every_row_with_the_whole_method_under_the_same_rule() {
+    let text = r#"
+title = "Toy"
+table = "a test"
+prep = "unit"
+train_per_class = [4]
+repeats = 3
+seed = 3
+baseline = "whole"
+
+[quick]
+repeats = 1
+
+[data]
+origin = "anywhere"
+layout = "any"
+
+[reference]
+notes = []
+
+[[row]]
+name = "whole"
+method = "lcdl-sv"
+rules = ["residual", "fused"]
+params = { max_iter = 3 }
+
+[[row]]
+name = "without locality"
+method = "lcdl-sv"
+rules = ["residual", "fused"]
+params = { max_iter = 3, lambda1 = 0.0 }
+
+[[row]]
+name = "the same"
+method = "lcdl-sv"
+rules = ["fused"]
+params = { max_iter = 3 }
+
+[[row]]
+name = "another method"
+method = "ridge"
+params = { lambda = 0.01 }
+"#;
+    let (data, recipe) = (synthetic(4, 10, 8, 2), recipe::parse("toy", text, false).unwrap());
+    assert_eq!(entries(&recipe).len(), 4, "the rules of a row share a training, rows do not");
+    let records = run(&recipe, &data, &[], None, &mut ()).unwrap();
+    let table = table(&recipe, &data, &records);
+    let row = |name: &str, rule: &str| {
+        table.results.iter().find(|row| row.name == name && row.rule == rule).unwrap_or_else(|| panic!("{name} {rule}"))
+    };
+    assert_eq!(table.results.len(), 6);
+    assert!(table.notes.is_empty(), "any data will do: {:?}", table.notes);
+    for rule in ["residual", "fused"] {
+        let (whole, without) = (row("whole", rule), row("without locality", rule));
+        assert_eq!((whole.difference, whole.p_holm), (None, None));
+        assert_eq!(without.difference, Some(without.mean - whole.mean));
+    }
+    let same = row("the same", "fused");
+    assert_eq!((same.difference, same.p_holm), (Some(0.0), Some(1.0)));
+    let other = row("another method", "linear");
+    assert_eq!(other.difference, Some(other.mean - row("whole", "fused").mean));
+
+    let cells = table.cells();
+    assert_eq!(cells.head[..3], ["method", "rule", "accuracy %"]);
+    assert_eq!((cells.rows.len(), cells.rows[0][4].as_str()), (6, "-"));
+    let two = recipe.with_sizes(vec![4, 6]);
+    let records = run(&two, &data, &[], None, &mut ()).unwrap();
+    let cells = super::table(&two, &data, &records).cells();
+    assert_eq!((cells.rows.len(), cells.head[0].as_str(), cells.rows[6][0].as_str()), (12, "per class", "6"));
+    let published = recipe::parse("toy", TOY, false).unwrap().with_sizes(vec![5]);
+    assert!(published.rows.iter().all(|row| row.published.is_empty()));
+}

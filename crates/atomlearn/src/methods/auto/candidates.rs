@@ -1,7 +1,7 @@
 //! Candidates: every reading of every code, judged by its leave-one-out scores; the best alone make the shortlist.
 
 use super::fusion::{self, Fitted, Judge, median};
-use super::views::ViewKind;
+use super::views::ViewId;
 use crate::linalg::{column, exp, gram, outer_gram, wide};
 use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
@@ -19,7 +19,7 @@ const SHORTLIST: usize = 48;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
     pub reading: Reading,
-    pub view: ViewKind,
+    pub view: ViewId,
     /// 0 is the linear kernel.
     pub gamma: f64,
     pub kappa: f64,
@@ -124,7 +124,7 @@ pub(super) fn gaussian(products: MatRef<'_, f64>, norms: &[f64], own: &[f64], ga
 
 /// A kernel of the training samples.
 pub(super) struct Setting<'a> {
-    pub view: ViewKind,
+    pub view: ViewId,
     /// 0 is the linear kernel.
     pub gamma: f64,
     pub gram: MatRef<'a, f64>,
@@ -133,7 +133,7 @@ pub(super) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    pub fn new(view: ViewKind, gamma: f64, gram: MatRef<'a, f64>, space: &'a Space) -> Self {
+    pub fn new(view: ViewId, gamma: f64, gram: MatRef<'a, f64>, space: &'a Space) -> Self {
         let (m, n) = space.samples.shape();
         let features = (gamma == 0.0 && 2 * m <= n).then(|| (space.samples.as_ref(), outer_gram(&space.samples)));
         Setting { view, gamma, gram, features }

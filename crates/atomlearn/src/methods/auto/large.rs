@@ -45,8 +45,7 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, facts: Facts, watch: &mut dyn 
         train.n_classes(),
     );
     let asked = select_columns(train.x(), &places);
-    let views: Vec<View> =
-        auto.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, train.x())).collect();
+    let views = View::fit_all(auto.views.unwrap_or(Views::Both).kinds(), train);
     let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
     let mut shortlist = Shortlist::default();
     let mut kernels = Vec::new();
@@ -81,7 +80,7 @@ fn landmark_count(n_samples: usize) -> usize {
 fn kernel(train: &Dataset, view: &View, gamma: f64, landmarks: &Mat<f64>) -> Result<PrimalKernel> {
     let empty = Arc::new(Moments::none(0, 0, false));
     let landmarks = (gamma > 0.0).then(|| landmarks.clone());
-    let kernel = PrimalKernel { view: view.kind, gamma, landmarks, moments: empty };
+    let kernel = PrimalKernel { view: view.id, gamma, landmarks, moments: empty };
     let map = kernel.map()?;
     let n_features = map.as_ref().map_or(train.n_features(), |map| map.root().ncols());
     let by_class = train.n_classes() * n_features * n_features <= MOST_ENTRIES;

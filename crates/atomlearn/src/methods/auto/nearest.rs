@@ -29,7 +29,7 @@ impl AutoModel {
             return Ok(vec![Vec::new(); x.ncols()]);
         };
         let views = (0..views.ncols()).map(|v| View::from_column(column(views, v))).collect::<Result<Vec<_>>>()?;
-        let view = views.iter().find(|view| view.kind == choice.view);
+        let view = views.iter().find(|view| view.id == choice.view);
         let view = view.ok_or_else(|| Error::Data("the model chose a view that it does not hold".into()))?;
         let samples = view.apply(samples);
         let x = view.apply(x);

@@ -62,7 +62,7 @@ pub struct ClassRecall {
 pub struct ChosenReading {
     /// `residual`, `ridge` or `discriminant`.
     pub reading: String,
-    /// `unit`, `standard` or `given`.
+    /// `unit`, `standard` or `given`; of a block of features, `unit of view 2`.
     pub view: String,
     /// `linear` or `rbf`.
     pub kernel: String,
@@ -154,7 +154,7 @@ impl AutoReport {
     pub(super) fn new(classes: &[String], chosen: &[Choice], left_out: &LeftOut, warnings: Vec<String>) -> Self {
         let reading = |choice: &Choice| ChosenReading {
             reading: choice.reading.name().into(),
-            view: choice.view.name().into(),
+            view: choice.view.name(),
             kernel: if choice.gamma > 0.0 { "rbf" } else { "linear" }.into(),
             gamma: (choice.gamma > 0.0).then_some(choice.gamma),
             kappa: choice.kappa,

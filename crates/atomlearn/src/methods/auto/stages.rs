@@ -80,7 +80,7 @@ enum Rule {
 /// One stage for every view in use.
 pub(super) fn stages(learned: &Learned) -> Result<Vec<Stage>> {
     let of_view = |view: &View| {
-        let chosen = learned.chosen.iter().enumerate().filter(|(_, choice)| choice.view == view.kind);
+        let chosen = learned.chosen.iter().enumerate().filter(|(_, choice)| choice.view == view.id);
         match &learned.form {
             Form::Dual { samples, blocks } => {
                 dual_stage(view, Space::new(view.apply(samples.as_ref())), blocks, chosen)
@@ -137,7 +137,7 @@ fn primal_stage<'a>(
     kernels: &[PrimalKernel],
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
 ) -> Result<Stage> {
-    let map = |kernel: &PrimalKernel| match kernel.view == view.kind {
+    let map = |kernel: &PrimalKernel| match kernel.view == view.id {
         true => Ok(kernel.map()?.map(Arc::new)),
         false => Ok(None),
     };

@@ -1,7 +1,7 @@
 //! What training leaves behind, and its way into model files and back.
 
 use super::candidates::Choice;
-use super::views::{View, ViewKind};
+use super::views::{View, ViewId};
 use super::{DUAL_LIMIT, Facts};
 use crate::linalg::concat_columns;
 use crate::loo::{Moments, Reading};
@@ -31,7 +31,7 @@ pub(super) enum Form {
 
 /// Sums over training samples after a kernel's map.
 pub(super) struct PrimalKernel {
-    pub view: ViewKind,
+    pub view: ViewId,
     /// 0 is the linear kernel.
     pub gamma: f64,
     /// Landmarks in the view, unless the kernel is linear.
@@ -39,8 +39,8 @@ pub(super) struct PrimalKernel {
     pub moments: Arc<Moments>,
 }
 
-/// Two views have four kernels each.
-const MOST_KERNELS: usize = 8;
+/// As many as readings that can be chosen.
+const MOST_KERNELS: usize = 48;
 /// Rows of the part `chosen`: reading, view, gamma, kappa, scale, weight.
 const CHOICE_ROWS: usize = 6;
 /// Most features of a map in the primal form, and of samples that are used as they are.
@@ -118,7 +118,7 @@ impl Learned {
         let chosen = parts.take_shaped("chosen", CHOICE_ROWS, None)?;
         let chosen: Vec<Choice> =
             (0..chosen.ncols()).map(|e| restored_choice(chosen.col_as_slice(e))).collect::<Result<_>>()?;
-        let known = |choice: &Choice| views.iter().any(|view| view.kind == choice.view);
+        let known = |choice: &Choice| views.iter().any(|view| view.id == choice.view);
         if chosen.is_empty() || chosen.len() > 48 || !chosen.iter().all(known) {
             return Err(wrong("chosen"));
         }
@@ -140,7 +140,7 @@ fn wrong(part: &str) -> Error {
 
 fn restored_choice(column: &[f64]) -> Result<Choice> {
     let reading = Reading::ALL.iter().enumerate().find(|(i, _)| *i as f64 == column[0]).map(|(_, &reading)| reading);
-    let (Some(reading), Some(view)) = (reading, ViewKind::from_number(column[1])) else { return Err(wrong("chosen")) };
+    let (Some(reading), Some(view)) = (reading, ViewId::from_number(column[1])) else { return Err(wrong("chosen")) };
     let &[_, _, gamma, kappa, scale, weight] = column else { return Err(wrong("chosen")) };
     let sound = gamma >= 0.0 && kappa > 0.0 && scale > 0.0 && weight >= 0.0;
     sound.then_some(Choice { reading, view, gamma, kappa, scale, weight }).ok_or_else(|| wrong("chosen"))
@@ -166,7 +166,7 @@ fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Resul
     }
     let mut kernels = Vec::with_capacity(about.ncols());
     for k in 0..about.ncols() {
-        let (Some(view), gamma, by_class) = (ViewKind::from_number(about[(0, k)]), about[(1, k)], about[(2, k)] != 0.0)
+        let (Some(view), gamma, by_class) = (ViewId::from_number(about[(0, k)]), about[(1, k)], about[(2, k)] != 0.0)
         else {
             return Err(wrong("kernels"));
         };

@@ -200,3 +200,33 @@ fn bits_do_not_depend_on_threads_in_the_form_for_many_samples() {
     };
     assert!(run(1) == run(3));
 }
+
+#[test]
+fn views_of_blocks_are_candidates_beside_all_features_and_model_files_hold_them() {
+    // Each block tells some classes; the second is drowned by the scale of the first.
+    let data = synth::blobs(4, 30, 12, 6);
+    let x = Mat::from_fn(12, 120, |i, j| data.x()[(i, j)] * if i < 6 { 1000.0 } else { 1.0 });
+    let prep: crate::prep::PrepSpec = "views(1-6=none|7-12=none)".parse().unwrap();
+    let train = data.with_features(x).unwrap();
+    let (_, prepared) = prep.fit_dataset(&train, &mut ()).unwrap();
+    assert_eq!(prepared.views().unwrap().sizes().collect::<Vec<_>>(), [6, 6]);
+    let ids: Vec<String> = View::fit_all(Views::Both.kinds(), &prepared).iter().map(|view| view.id.name()).collect();
+    assert_eq!(ids, ["given", "unit of view 1", "standard of view 1", "unit of view 2", "standard of view 2"]);
+
+    let method = registry::method("auto").unwrap();
+    let (settled, values) = method.settle(Some(&prep), &Values::new()).unwrap();
+    assert!(values["views"].is_null(), "views that are not prepared are scaled in all ways");
+    let given = method.settle(Some(&"views(1-6=unit|7-12=unit)".parse().unwrap()), &Values::new()).unwrap().1;
+    assert_eq!(given["views"], "given");
+    let model = Model::train(method, &values, &settled, &train, &mut ()).unwrap();
+    let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert!(back.scores(train.x()).unwrap() == model.scores(train.x()).unwrap());
+    // Only features of its block change what a reading of it says.
+    let auto = Auto::default().fit(&prepared, &mut ()).unwrap();
+    let x = prepared.x().to_owned();
+    let without_second = Mat::from_fn(12, 120, |i, j| if i < 6 { x[(i, j)] } else { 0.0 });
+    let [whole, cut] = [&x, &without_second].map(|x| auto.explain(x.as_ref()).unwrap());
+    for (place, reading) in auto.report().chosen.iter().enumerate().filter(|(_, r)| r.view.ends_with("of view 1")) {
+        assert!(whole[place] == cut[place], "{reading:?}");
+    }
+}

@@ -16,6 +16,9 @@
 //! Since `D N = 0`, codes `A^-1 D^T x = Q2 H^-1 (D Q2)^T x` live in the span of `Q2`, and `A N = lambda1 (L + ridge I) N` is a
 //! sparse product. Its QR decomposition has only as many columns as the null space; it gives `Q2` and, because the rows
 //! of the next dictionary are in the span of `Q2`, also the null space of that dictionary.
+//!
+//! With `lambda1 = 0` the codes are `(D^T D)^+ D^T x`, in the coordinates of the dictionary itself
+//! ([`FactoredDictionary::shortest_codes`]).
 
 use super::LcdlSv;
 use super::subspace::{CodeBasis, FactoredDictionary, Inverse};
@@ -62,6 +65,10 @@ impl LcdlSv {
     ) -> Result<CodeSpace> {
         let atom_gram = gram(d);
         let graph = AtomGraph::from_gram(&atom_gram, self.knn, self.affinity);
+        if self.lambda1 == 0.0 {
+            // No locality: nothing tells the codes of a sample apart that give the same residual, and the shortest are taken.
+            return Ok(CodeSpace { graph, basis: factored.shortest_codes(watch)?, ridge, null_space: None });
+        }
         let system = CodeSystem { atom_gram, graph: &graph, weight: self.lambda1, ridge: ridge.unwrap_or(0.0) };
         // A ridge that was given or switched on has to do, whatever the condition.
         let worst = if ridge.is_none() { WORST_CONDITION } else { f64::INFINITY };
@@ -268,6 +275,25 @@ mod tests {
             assert!((null_space.dictionary(&factored) - factored.dictionary()).norm_max() < 1e-13);
             let laplacian = mul(mul(basis.q.transpose(), p.graph.laplacian()), &basis.q);
             assert!((basis.laplacian.unwrap() - laplacian).norm_max() < 1e-13);
+        }
+    }
+
+    #[test]
+    fn without_locality_codes_are_the_shortest_of_least_squares() {
+        for (features, n_atoms) in [(12, 15), (12, 9)] {
+            let p = problem(features, n_atoms);
+            let factored = FactoredDictionary::new(p.d.as_ref(), p.x.as_ref()).unwrap();
+            let basis = factored.shortest_codes(&mut ()).unwrap();
+            let z = mul(&basis.q, mul(&basis.map, &p.x));
+            let rest = &p.x - mul(&p.d, &z);
+            assert!(mul(p.d.transpose(), rest).norm_max() < 1e-12, "normal equations");
+            // The shortest solution has no part in the null space of D: it is in the span of the rows.
+            let outside = &z - mul(&factored.q, mul(factored.q.transpose(), &z));
+            assert!(outside.norm_max() < 1e-13);
+            let Inverse::Factor(h) = &basis.inverse else { panic!("there is a factor") };
+            let u = mul(p.d.transpose(), matrix(features, 3));
+            let solved = mul(&basis.q, h.solve(mul(basis.q.transpose(), &u)));
+            assert!((mul(&p.atom_gram, solved) - &u).norm_max() < 1e-11 * u.norm_max());
         }
     }
 

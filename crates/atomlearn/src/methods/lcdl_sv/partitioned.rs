@@ -132,10 +132,13 @@ impl LcdlRounds {
     /// Graph and codes of the next iteration; without a pull the dictionary step follows at once.
     fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         self.iter += 1;
-        let atom_gram = gram(&self.d);
-        let graph = AtomGraph::from_gram(&atom_gram, self.params.knn, self.params.affinity);
-        let a = self.params.code_matrix(atom_gram, &graph, &mut self.ridge, watch)?;
-        let basis = self.factored.code_basis(&a);
+        let basis = if self.params.lambda1 == 0.0 {
+            self.factored.shortest_codes(watch)?
+        } else {
+            let atom_gram = gram(&self.d);
+            let graph = AtomGraph::from_gram(&atom_gram, self.params.knn, self.params.affinity);
+            self.factored.code_basis(&self.params.code_matrix(atom_gram, &graph, &mut self.ridge, watch)?)
+        };
         let Some(ClassifierPull { u, g, coupling }) = self.params.pull(&self.factored, &basis, &self.svm)? else {
             self.code_q = basis.q;
             self.coding.set_plain(basis.map, self.iter);

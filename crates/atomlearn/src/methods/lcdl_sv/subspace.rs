@@ -126,6 +126,13 @@ impl FactoredDictionary {
         let map = upper_mul(&r, &self.e_t);
         CodeBasis { q, map, inverse: Inverse::Product(r), laplacian: None }
     }
+
+    /// The coordinates of the shortest least-squares codes `(D^T D)^+ D^T x = Q (E^T E)^-1 E^T x`.
+    pub fn shortest_codes(&self, watch: &mut dyn Observer) -> Result<CodeBasis> {
+        let h = Spd::with_jitter(outer_gram(&self.e_t), "LCDL-SV code step without locality", |text| watch.warn(text))?;
+        let map = h.solve(&self.e_t);
+        Ok(CodeBasis { q: self.q.clone(), map, inverse: Inverse::Factor(h), laplacian: None })
+    }
 }
 
 impl<'a> Samples<'a> {
