@@ -16,6 +16,7 @@ ROWS = {
     "ksvd": ("ksvd", "ksvd_rows"),
     "dksvd": ("ksvd", "dksvd_rows"),
     "lcksvd": ("ksvd", "lcksvd_rows"),
+    "odl": ("odl", "rows"),
     "fddl": ("fddl", "rows"),
     "shared": ("shared", "rows"),
     "dpl": ("dpl", "rows"),

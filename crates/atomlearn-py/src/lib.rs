@@ -43,5 +43,5 @@ mod _atomlearn {
     #[pymodule_export]
     use super::scale::{Trainer, answer, answer_piece, merge, piece_samples, plan, scale_methods};
     #[pymodule_export]
-    use super::sums::{fit_sums, restore};
+    use super::sums::{begin, fit_sums, restore};
 }

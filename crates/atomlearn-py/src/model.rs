@@ -161,6 +161,11 @@ impl Model {
         Ok(shown)
     }
 
+    /// The model after another batch of samples with their class names, for methods that learn from batches.
+    fn learn_more(&self, py: Python<'_>, x: Samples<'_>, labels: Vec<String>, threads: usize) -> PyResult<Model> {
+        self.on_threads(py, &x, threads, |model, x| model.learn_more(x, &labels)).map(Model)
+    }
+
     /// Index of the class of every sample.
     fn predict<'py>(&self, py: Python<'py>, x: Samples<'py>, threads: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let found = self.on_threads(py, &x, threads, |model, x| model.predict(x))?;

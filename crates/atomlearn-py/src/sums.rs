@@ -1,4 +1,4 @@
-//! Models from sums over samples, and from parts that Python has put together.
+//! Models from sums over samples, from nothing yet, and from parts that Python has put together.
 
 use crate::arrays::samples;
 use crate::error::{bad_json, to_python};
@@ -63,6 +63,23 @@ pub fn restore(
         stored.put(name.as_str(), samples(part)?);
     }
     let model = method.restore(&values, stored);
+    let model = model.and_then(|classifier| assemble(method, &values, prep, n_features, classifier));
+    with_info(model.map_err(to_python)?, info)
+}
+
+/// A model of these classes that has seen no sample, for methods that learn batch by batch from there, behind `prep`: `none` or `unit`.
+#[pyfunction]
+pub fn begin(
+    key: &str,
+    params: &str,
+    prep: &str,
+    n_features: usize,
+    classes: Vec<String>,
+    info: &str,
+) -> PyResult<Model> {
+    let method = registry::method(key).map_err(to_python)?;
+    let values: Values = serde_json::from_str(params).map_err(bad_json)?;
+    let model = method.begin(&values, &classes, n_features);
     let model = model.and_then(|classifier| assemble(method, &values, prep, n_features, classifier));
     with_info(model.map_err(to_python)?, info)
 }

@@ -51,6 +51,7 @@ import numpy as np
 
 from ._auto import SelfTuningClassifier
 from ._base import CodingClassifier, DictionaryClassifier, WeightedClassifier
+from ._incremental import IncrementalClassifier
 from ._linear import LinearClassifier
 from ._progress import Callback
 from ._sparse import SparseClassifier
@@ -223,6 +224,8 @@ def class_source(name: str, rows: list[dict]) -> str:
         base = base.replace("WeightedClassifier", "WeightedClassifier, SparseClassifier", 1)
     if rows[-1]["key"] in LINEAR:
         base = "LinearClassifier"
+    if rows[-1]["batches"]:
+        base = "IncrementalClassifier"
     if rows[-1]["key"] in SELF_TUNING:
         base, parameters = "SelfTuningClassifier", [row for row in parameters if row[0] not in CALIBRATION]
     lines = [f"class {name}({base}):", docstring(rows, parameters, codes), ""]

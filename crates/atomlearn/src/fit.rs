@@ -2,7 +2,7 @@
 
 use crate::params::{self, Params, Preset};
 use crate::{Classifier, Dataset, Error, Observer, Parts, Result, State};
-use faer::Mat;
+use faer::{Mat, MatRef};
 
 /// Parameters that can learn.
 pub trait Fit: Params + Send + Sync + 'static {
@@ -122,4 +122,14 @@ pub trait Fit: Params + Send + Sync + 'static {
         self.check(train)?;
         self.choose(train, watch)?.learn_on(train, state, watch)
     }
+}
+
+/// Learning from batches that come one after another: a model takes in what a batch says, and the batch can be forgotten.
+pub trait Incremental: Fit {
+    /// A model of these classes that has seen no sample.
+    fn begin(&self, classes: Vec<String>, n_features: usize) -> Result<Self::Model>;
+
+    /// The model after another batch: samples in columns, their classes as indices. All values are finite, and there is one class for each
+    /// sample.
+    fn learn_more(&self, model: &Self::Model, x: MatRef<'_, f64>, targets: &[usize]) -> Result<Self::Model>;
 }

@@ -158,6 +158,14 @@ impl Info {
     pub fn inverse_temperature(&self) -> Option<f64> {
         self.0.get("python")?.get("inverse_temperature")?.as_f64()
     }
+
+    /// Forgets what holds for the model before it learned more: iterations, objective, calibration.
+    pub fn set_learned_more(&mut self) {
+        self.0.retain(|name, _| !["n_iter", "objective"].contains(&name.as_str()));
+        if let Some(notes) = self.0.get_mut("python").and_then(Value::as_object_mut) {
+            notes.remove("inverse_temperature");
+        }
+    }
 }
 
 impl From<Values> for Info {

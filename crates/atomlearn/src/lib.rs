@@ -102,7 +102,7 @@ pub use classifier::Classifier;
 pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use faer::{ColRef, Mat, MatRef};
-pub use fit::Fit;
+pub use fit::{Fit, Incremental};
 pub use model::Model;
 pub use observe::{Observer, Step};
 pub use parts::Parts;

@@ -1,9 +1,12 @@
 //! A method whose type is forgotten: parameters are values by name, models are [`Classifier`]s.
 
+use crate::classifier::check_features;
+use crate::dataset::{check_finite, sorted_classes};
+use crate::fit::Incremental;
 use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
 use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, Start};
-use crate::{Classifier, Dataset, Error, Fit, Mat, Observer, Parts, Result, State};
+use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
 
@@ -66,15 +69,19 @@ impl<M: Fit> AnyFit for Checked<M> {
     }
 
     fn redecide(&self, model: &dyn Classifier, train: &Dataset) -> Result<Box<dyn Classifier>> {
-        let model: &dyn Any = model;
-        let model = model.downcast_ref::<M::Model>();
-        let model = model.ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))?;
+        let model = own_model::<M>(model)?;
         Ok(Box::new(self.0.choose(train, &mut ())?.redecide(model, train)?))
     }
 
     fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
         self.0.fixed().readout(terms)
     }
+}
+
+/// A model as what it is.
+fn own_model<M: Fit>(model: &dyn Classifier) -> Result<&M::Model> {
+    let model: &dyn Any = model;
+    model.downcast_ref::<M::Model>().ok_or_else(|| Error::Data(format!("the model is not one of {}", M::KEY)))
 }
 
 /// One method of the toolkit.
@@ -110,6 +117,7 @@ pub struct Method {
     pub closed_form: bool,
     partitioned: Option<InPartitions>,
     from_sums: Option<FromSumsFn>,
+    incremental: Option<InBatches>,
     describe: fn() -> Vec<ParamInfo>,
     parse: fn(&Values) -> Result<Box<dyn AnyFit>>,
 }
@@ -122,6 +130,14 @@ pub(crate) struct InPartitions {
     pub(crate) resume: ResumeRoundsFn,
 }
 
+/// [`Incremental`] of a method whose type is forgotten.
+struct InBatches {
+    begin: BeginEmptyFn,
+    learn_more: LearnMoreFn,
+}
+
+type BeginEmptyFn = fn(&Values, Vec<String>, usize) -> Result<Box<dyn Classifier>>;
+type LearnMoreFn = fn(&Values, &dyn Classifier, MatRef<'_, f64>, &[usize]) -> Result<Box<dyn Classifier>>;
 type FromSumsFn = fn(&Values, &ClassSums, &mut dyn Observer) -> Result<Parts>;
 type BeginFn = fn(&Values, &Moments, &[Mat<f64>], &mut dyn Observer) -> Result<Start>;
 type ResumeRoundsFn = fn(&Values, &mut Message, &Moments, &[String]) -> Result<Box<dyn Rounds>>;
@@ -145,6 +161,7 @@ impl Method {
             closed_form: M::CLOSED_FORM,
             partitioned: None,
             from_sums: None,
+            incremental: None,
             describe: M::describe,
             parse: |values| Ok(Box::new(Checked(params::from_map::<M>(values)?))),
         }
@@ -189,6 +206,63 @@ impl Method {
         let values = self.complete(values)?;
         let parts = learn(&values, sums, watch)?;
         self.restore(&values, parts.of("model", classes.to_vec()))
+    }
+
+    /// The same method, which also learns from batches that come one after another.
+    pub(crate) const fn in_batches<M: Incremental>(self) -> Self {
+        let incremental = InBatches {
+            begin: |values, classes, n_features| {
+                Ok(Box::new(params::from_map::<M>(values)?.fixed().begin(classes, n_features)?))
+            },
+            learn_more: |values, model, x, targets| {
+                let model = own_model::<M>(model)?;
+                Ok(Box::new(params::from_map::<M>(values)?.fixed().learn_more(model, x, targets)?))
+            },
+        };
+        Method { incremental: Some(incremental), ..self }
+    }
+
+    /// True if it learns from batches that come one after another.
+    pub fn learns_in_batches(&self) -> bool {
+        self.incremental.is_some()
+    }
+
+    fn incremental(&self) -> Result<&InBatches> {
+        let none =
+            || Error::Data(format!("`{}` cannot learn batch by batch: train it on all samples at once", self.key));
+        self.incremental.as_ref().ok_or_else(none)
+    }
+
+    /// A model of these classes, in the order of [`sorted_classes`], that has seen no sample; for methods that learn from batches.
+    pub fn begin(&self, values: &Values, classes: &[String], n_features: usize) -> Result<Box<dyn Classifier>> {
+        let begin = self.incremental()?.begin;
+        let classes = sorted_classes(classes);
+        if classes.len() < 2 {
+            return Err(Error::Data(format!("{} classes: a classifier needs at least two", classes.len())));
+        }
+        begin(&self.complete(values)?, classes, n_features)
+    }
+
+    /// The model after another batch, whose samples stand in columns; `targets` are indices into its classes.
+    pub fn learn_more(
+        &self,
+        values: &Values,
+        model: &dyn Classifier,
+        x: MatRef<'_, f64>,
+        targets: &[usize],
+    ) -> Result<Box<dyn Classifier>> {
+        let learn_more = self.incremental()?.learn_more;
+        check_features(model.n_features(), x)?;
+        check_finite(x)?;
+        let n_classes = model.classes().len();
+        if targets.len() != x.ncols() || targets.iter().any(|&c| c >= n_classes) {
+            return Err(Error::Shape {
+                what: "classes of a batch".into(),
+                expected: format!("one below {n_classes} for each of {} samples", x.ncols()),
+                found: format!("{} of them, up to {}", targets.len(), targets.iter().max().unwrap_or(&0)),
+            });
+        }
+        learn_more(&self.complete(values)?, model, x, targets)
     }
 
     /// True if it learns from sums over partitions, see [`crate::scale`].
@@ -270,7 +344,7 @@ impl Method {
             .map(|preset| json!({"name": preset.name, "doc": preset.doc, "values": (preset.values)()}));
         json!({
             "key": self.key, "title": self.title, "paper": self.paper, "default_prep": self.default_prep,
-            "weights": self.weights, "from_sums": self.learns_from_sums(),
+            "weights": self.weights, "from_sums": self.learns_from_sums(), "batches": self.learns_in_batches(),
             "params": params.collect::<Vec<_>>(), "presets": presets.collect::<Vec<_>>(),
         })
     }

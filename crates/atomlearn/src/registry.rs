@@ -19,6 +19,7 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::dksvd::DKsvd>(),
     Method::of::<methods::lcksvd::LcKsvd1>(),
     Method::of::<methods::lcksvd::LcKsvd2>(),
+    Method::of::<methods::odl::Odl>().in_batches::<methods::odl::Odl>(),
     Method::of::<methods::fddl::Fddl>(),
     Method::of::<methods::dlsi::Dlsi>(),
     Method::of::<methods::copar::Copar>(),

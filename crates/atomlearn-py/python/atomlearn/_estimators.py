@@ -8,6 +8,7 @@ import numpy as np
 
 from ._auto import SelfTuningClassifier
 from ._base import CodingClassifier, DictionaryClassifier, WeightedClassifier
+from ._incremental import IncrementalClassifier
 from ._linear import LinearClassifier
 from ._progress import Callback
 from ._sparse import SparseClassifier
@@ -25,6 +26,7 @@ __all__ = [
     "KSVDClassifier",
     "DKSVDClassifier",
     "LCKSVDClassifier",
+    "ODLClassifier",
     "FDDLClassifier",
     "DLSIClassifier",
     "COPARClassifier",
@@ -1324,6 +1326,116 @@ class LCKSVDClassifier(CodingClassifier):
         self.update = update
         self.random_state = random_state
         self.beta = beta
+        self.prep = prep
+        self.probability = probability
+        self.calibration_cv = calibration_cv
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.callback = callback
+
+
+class ODLClassifier(IncrementalClassifier):
+    """Online dictionary learning with a ridge classifier (ODL).
+
+    Method `odl` of the registry. Mairal, Bach, Ponce, Sapiro: Online learning for matrix factorization and sparse
+    coding. JMLR 2010.
+
+    Parameters
+    ----------
+    lam : float, default=0.01
+        Weight of the sum of magnitudes of a code against half the squared residual. Called `lambda` in the paper and on
+        the command line. A number > 0.
+    atoms_per_class : int or {"auto"} or None, default="auto"
+        Atoms per class, which start as its samples but belong to no class; `auto` is 10, or the number of samples of a
+        smaller class. Auto or a whole number >= 1.
+    batch_size : int, default=64
+        Samples of a batch: the dictionary changes after each. A whole number >= 1.
+    forgetting : float, default=2.0
+        How fast older batches lose weight: batch s of t weighs `(s / t)^forgetting`; 0 keeps all alike. A number >= 0.
+    max_iter : int, default=10
+        Maximum number of passes over the samples. A whole number >= 0.
+    tol : float, default=0.001
+        Training ends when a pass changes the dictionary by less than this, relatively; 0 never stops early. A number >=
+        0.
+    ridge : float, default=0.01
+        Weight of the squared norm of the classifier. A number > 0.
+    random_state : int or RandomState or None, default=0
+        Seed of the choice of samples that become the first atoms, and of their order in every pass. None draws one from
+        numpy.
+    prep : str, default="unit"
+        Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
+        `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
+    probability : bool, default=False
+        Fit what `predict_proba` needs; costs `calibration_cv` more fits.
+    calibration_cv : int, default=5
+        Folds of the calibration; fewer where the smallest class has fewer samples.
+    n_threads : int or None, default=None
+        Threads to use. None is as many as there are processors, within the limits of `OMP_NUM_THREADS`, threadpoolctl
+        and joblib. Results do not depend on it.
+    verbose : int, default=0
+        Print a line per iteration if not 0.
+    callback : callable or None, default=None
+        Called with a `Step` after every iteration; a true answer ends the fit with the model as it stands.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the samples had any.
+    components_ : ndarray of shape (n_atoms, n_features)
+        The atoms, after preprocessing.
+    n_iter_ : int
+        Iterations; 0 for a method that does not iterate.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after every iteration, nan where unknown.
+    history_ : list of Step
+        Every iteration with the terms of the objective.
+    fit_seconds_ : float
+        Wall time of preprocessing and training in the core; not kept in model files.
+    model_ : object
+        The model in the core.
+
+    Notes
+    -----
+    Presets, for `from_preset`:
+
+    - `default`: the defaults
+    - `paper`: as in the experiments of the paper: all batches weigh the same, 512 samples each, one pass
+    """
+
+    _methods = {
+        "odl": ("lambda", "atoms_per_class", "batch_size", "forgetting", "max_iter", "tol", "ridge", "seed"),
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.01,
+        atoms_per_class: int | Literal["auto"] | None = "auto",
+        batch_size: int = 64,
+        forgetting: float = 2.0,
+        max_iter: int = 10,
+        tol: float = 0.001,
+        ridge: float = 0.01,
+        random_state: int | np.random.RandomState | None = 0,
+        prep: str = "unit",
+        probability: bool = False,
+        calibration_cv: int = 5,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.lam = lam
+        self.atoms_per_class = atoms_per_class
+        self.batch_size = batch_size
+        self.forgetting = forgetting
+        self.max_iter = max_iter
+        self.tol = tol
+        self.ridge = ridge
+        self.random_state = random_state
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
@@ -3126,6 +3238,7 @@ ESTIMATORS: dict[str, type[DictionaryClassifier]] = {
     "dksvd": DKSVDClassifier,
     "lcksvd1": LCKSVDClassifier,
     "lcksvd2": LCKSVDClassifier,
+    "odl": ODLClassifier,
     "fddl": FDDLClassifier,
     "dlsi": DLSIClassifier,
     "copar": COPARClassifier,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _atomlearn, _labels
 from ._base import FitWarning, WeightedClassifier
+from ._incremental import check_prep, classes_of_batches, notes_of_batches
 from ._sparse import PLAIN, coordinates, prepared
 from ._weights import checked
 
@@ -27,11 +27,7 @@ def _learns_from_sums(estimator: LinearClassifier) -> bool:
     name = type(estimator).__name__
     if not estimator._from_sums:
         raise AttributeError(f"{name} has no partial_fit: it needs all samples at once")
-    if estimator.prep not in PLAIN:
-        raise AttributeError(
-            f"{name} has no partial_fit with prep={estimator.prep!r}: the preprocessing would have to be fitted on "
-            "samples that are still to come; use 'unit' or 'none', or a transformer that has learned already"
-        )
+    check_prep(estimator)
     if getattr(estimator, "shrinkage", None) == "ledoit-wolf":
         raise AttributeError(
             f"{name} has no partial_fit with shrinkage='ledoit-wolf', which needs the samples: give a number"
@@ -123,24 +119,16 @@ class LinearClassifier(WeightedClassifier):
         if isinstance(self.class_weight, str):
             raise ValueError("partial_fit cannot balance classes before all samples have come: give weights as a dict")
         X, y = validate_data(self, X, y, accept_sparse=self._sparse, dtype=np.float64, order="C", reset=first)
-        check_classification_targets(y)
-        if first:
-            if classes is None and not hasattr(self, "model_"):
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            if classes is None:
-                warnings.warn(
-                    "partial_fit begins with this batch: what `fit` or a file has learned is not part of the sums",
-                    FitWarning,
-                    stacklevel=2,
-                )
-            self.classes_ = np.unique(self.classes_ if classes is None else classes)
-            if hasattr(self, "model_"):
-                del self.model_
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes = {classes!r} are not those of the first call to partial_fit: {self.classes_}")
-        strangers = np.setdiff1d(y, self.classes_)
-        if len(strangers) > 0:
-            raise ValueError(f"y has classes that `classes` does not have: {strangers.tolist()}")
+        forgets = first and classes is None and hasattr(self, "model_")
+        self.classes_ = classes_of_batches(y, classes, self.classes_ if forgets or not first else None)
+        if forgets:
+            warnings.warn(
+                "partial_fit begins with this batch: what `fit` or a file has learned is not part of the sums",
+                FitWarning,
+                stacklevel=2,
+            )
+        if first and hasattr(self, "model_"):
+            del self.model_
         # Weights of classes that are not in this batch have their time later.
         known = self.class_weight
         if known is not None:
@@ -157,9 +145,6 @@ class LinearClassifier(WeightedClassifier):
         # The core has classes in an order of its own, which is that of their values or of their names.
         names = _labels.names_of(self.classes_)
         sums = self._sums
-        notes: dict[str, Any] = {"class_kind": _labels.kind_of(self.classes_)}
-        if hasattr(self, "feature_names_in_"):
-            notes["feature_names"] = self.feature_names_in_.tolist()
         model, said = _atomlearn.fit_sums(
             self._method_key(),
             json.dumps(self._method_params()),
@@ -168,7 +153,7 @@ class LinearClassifier(WeightedClassifier):
             sums.counts.tolist(),
             sums.means,
             sums.within,
-            json.dumps({"python": notes}),
+            notes_of_batches(self, self.classes_),
             self._threads(),
         )
         for warning in said:

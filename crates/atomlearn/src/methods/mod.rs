@@ -26,6 +26,7 @@ pub mod linear_svm;
 pub mod lrc;
 pub mod lrsdl;
 pub mod mfl;
+pub mod odl;
 pub mod procrc;
 pub mod rbf_svm;
 pub mod ridge;

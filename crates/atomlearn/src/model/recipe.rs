@@ -5,6 +5,7 @@ use crate::method::{AnyFit, Method, chosen};
 use crate::params::Values;
 use crate::prep::{Prep, PrepSpec};
 use crate::{Classifier, Dataset, Error, Observer, Result, State, registry};
+use faer::MatRef;
 use serde_json::Value;
 
 /// What is to be trained.
@@ -48,6 +49,28 @@ impl Recipe {
         let mut ready = self.prepare(train, watch)?;
         ready.choose(&Values::new(), watch)?;
         ready.learn(None, watch)
+    }
+}
+
+impl Model {
+    /// The model after another batch of raw samples (features x samples), each with the name of its class; for methods that learn from
+    /// batches ([`crate::Incremental`]). Preprocessing and classes stay as they are.
+    pub fn learn_more(&self, x: MatRef<'_, f64>, labels: &[String]) -> Result<Model> {
+        let place = |label: &String| {
+            let known = self.classes().iter().position(|class| class == label);
+            known.ok_or_else(|| Error::unknown("class", label, self.classes().iter().map(String::as_str)))
+        };
+        let targets = labels.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let prepared = self.prepare(x)?;
+        let classifier = self.method.learn_more(&self.params, self.classifier(), prepared.as_ref(), &targets)?;
+        let mut info = self.info.clone();
+        info.set_learned_more();
+        Ok(Model {
+            info,
+            features: self.features.clone(),
+            schema: self.schema.clone(),
+            ..Model::new(self.method, self.params.clone(), self.prep.clone(), classifier)?
+        })
     }
 }
 
