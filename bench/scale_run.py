@@ -18,7 +18,7 @@ from atomlearn import _atomlearn
 PROGRAM = Path("target/release/atomlearn")
 # K = 260 atoms; a fixed number of iterations, so that the work does not depend on when training settles.
 PARAMS = {"atoms_per_class": 26, "tol": 0.0}
-PARTS = ("in-memory", "growth", "bits", "dask")
+PARTS = ("in-memory", "growth", "bits", "dask", "ray", "auto")
 
 
 def flags(**params) -> list[str]:
@@ -155,6 +155,22 @@ def on_dask(source: Path, workers: int, partitions, params: dict):
     return model.model_, {"start": before - started, "train": trained - before, "wall": wall}
 
 
+def on_ray(source: Path, workers: int, partitions, params: dict):
+    """The same on Ray."""
+    import ray
+    from atomlearn.scaleout import LCDLSVClassifier
+
+    started = used()
+    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    try:
+        before, since = used(), time.perf_counter()
+        model = LCDLSVClassifier(**params).fit(str(source), client=ray, partitions=partitions)
+        trained, wall = used(), time.perf_counter() - since
+    finally:
+        ray.shutdown()
+    return model.model_, {"start": before - started, "train": trained - before, "wall": wall}
+
+
 def used() -> float:
     """CPU seconds of this process and of its children that live."""
     import psutil
@@ -180,16 +196,40 @@ def dask_idle() -> None:
         print(f"4 idle workers, Dask {name}: {idle:.3f} CPU s per second with scheduler and client", flush=True)
 
 
-def dask_overhead(folder: Path, n: int, iterations: int) -> None:
+def overhead(folder: Path, n: int, iterations: int, name: str, engine) -> None:
     source, params = shards(folder, n), {**PARAMS, "max_iter": iterations}
     alone = train(source, iterations, "--out-of-core")
-    _, dask = on_dask(source, 4, None, params)
-    over = [100 * (cpu / alone["cpu"] - 1) for cpu in (dask["train"], dask["train"] + dask["start"])]
+    _, found = engine(source, 4, None, params)
+    over = [100 * (cpu / alone["cpu"] - 1) for cpu in (found["train"], found["train"] + found["start"])]
     print(
-        f"n = {n}, {iterations} iterations: {alone['cpu']:.1f} CPU s ({alone['wall']:.1f} s) in one process; 4 Dask "
-        f"workers: {dask['start']:.1f} CPU s to start, {dask['train']:.1f} CPU s ({dask['wall']:.1f} s) to train: "
-        f"{over[0]:+.0f} %, with the start {over[1]:+.0f} %"
+        f"n = {n}, {iterations} iterations: {alone['cpu']:.1f} CPU s ({alone['wall']:.1f} s) in one process; 4 {name} "
+        f"workers: {found['start']:.1f} CPU s to start, {found['train']:.1f} CPU s ({found['wall']:.1f} s) to train: "
+        f"{over[0]:+.0f} %, with the start {over[1]:+.0f} %",
+        flush=True,
     )
+
+
+def auto(folder: Path, sizes: list[int]) -> None:
+    """`auto` in memory and out of core on the same samples."""
+    for n in sizes:
+        source = shards(folder, n)
+        command = [PROGRAM, "train", source, "--method", "auto", "-o", folder / "auto.model", "--json", "--quiet"]
+        row = run(*command, "--out-of-core", "--threads", "1")
+        print(
+            f"auto out of core, n = {n}: {row['cpu']:.1f} CPU s, {row['wall']:.1f} s, {row['said']['rounds']} passes, "
+            f"{row['said']['partitions']} partitions, peak {row['mib']:.0f} MiB",
+            flush=True,
+        )
+    source = shards(folder, sizes[0])
+    X = np.concatenate([np.load(path) for path in sorted(source.glob("part-?????.npy"))]).astype(float)
+    y = np.concatenate([np.load(path) for path in sorted(source.glob("*.labels.npy"))])
+    before = time.process_time()
+    plain = atomlearn.AutoClassifier(n_threads=1).fit(X, y)
+    print(f"auto in memory, n = {sizes[0]}: {time.process_time() - before:.1f} CPU s")
+    run(PROGRAM, "train", source, "--method", "auto", "-o", folder / "auto.model", "--json", "--quiet", "--out-of-core")
+    model = atomlearn.load(folder / "auto.model")
+    difference = np.abs(model.decision_function(X[:5000]) - plain.decision_function(X[:5000])).max()
+    print(f"log-probabilities, out of core against memory: largest difference {difference:.1e}", flush=True)
 
 
 def main() -> None:
@@ -210,7 +250,11 @@ def main() -> None:
             same_bits(folder, 3)
         if "dask" in only:
             dask_idle()
-            dask_overhead(folder, args.samples, high)
+            overhead(folder, args.samples, high, "Dask", on_dask)
+        if "ray" in only:
+            overhead(folder, args.samples, high, "Ray", on_ray)
+        if "auto" in only:
+            auto(folder, [100_000, args.samples])
     finally:
         if args.data is None:
             shutil.rmtree(folder)

@@ -5,7 +5,7 @@ use crate::error::{bad_json, to_python};
 use crate::model::Model;
 use crate::run::pool;
 use atomlearn::io::ReadOptions;
-use atomlearn::registry::METHODS;
+use atomlearn::registry::{self, METHODS};
 use atomlearn::scale::files::{Piece, Plan};
 use atomlearn::scale::{self, Memo, PartialStats, Partition, Request, Setup};
 use atomlearn::{Error, Result};
@@ -109,6 +109,8 @@ impl Trainer {
 fn setup(key: &str, params: &str, prep: &str, partitions: usize, n_features: usize, data: String) -> PyResult<Setup> {
     let params = serde_json::from_str(params).map_err(bad_json)?;
     let prep = prep.parse().map_err(to_python)?;
+    let method = registry::method(key).map_err(to_python)?;
+    let (prep, params) = method.settle(Some(&prep), &params).map_err(to_python)?;
     Ok(Setup { method: key.into(), params, prep, partitions, n_features, data })
 }
 

@@ -51,3 +51,55 @@ pub fn stratified(by_class: Vec<Vec<usize>>, folds: usize, seed: u64) -> Result<
     validating.iter_mut().for_each(|part| part.sort_unstable());
     Ok(validating)
 }
+/// Deals whole groups out into at most so many parts; in fold f, the samples of part f validate and all others train. The parts are sorted.
+///
+/// Groups, largest first, go to the part that has the fewest samples of the group's most frequent class, then the fewest at all. A group is in no
+/// part where some class would be left without a training sample: it always trains.
+pub fn grouped(groups: &[usize], targets: &[usize], n_classes: usize, folds: usize) -> Result<Vec<Vec<usize>>> {
+    let mut members = std::collections::BTreeMap::<usize, Vec<usize>>::new();
+    groups.iter().enumerate().for_each(|(i, &group)| members.entry(group).or_default().push(i));
+    let mut members: Vec<Vec<usize>> = members.into_values().collect();
+    members.sort_by_key(|own| std::cmp::Reverse(own.len()));
+    let mut totals = vec![0; n_classes];
+    targets.iter().for_each(|&c| totals[c] += 1);
+    let mut held = vec![vec![0; n_classes]; folds];
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new(); folds];
+    for own in members {
+        let mut counts = vec![0; n_classes];
+        own.iter().for_each(|&i| counts[targets[i]] += 1);
+        let most = (0..n_classes).max_by_key(|&c| (counts[c], std::cmp::Reverse(c))).unwrap_or(0);
+        let fits = |f: &usize| (0..n_classes).all(|c| counts[c] == 0 || held[*f][c] + counts[c] < totals[c]);
+        let Some(f) = (0..folds).filter(fits).min_by_key(|&f| (held[f][most], parts[f].len())) else { continue };
+        held[f].iter_mut().zip(&counts).for_each(|(held, count)| *held += count);
+        parts[f].extend(own);
+    }
+    parts.retain(|part| !part.is_empty());
+    if parts.len() < 2 {
+        return Err(Error::Data("too few groups for cross-validation without some of them; use more groups".into()));
+    }
+    parts.iter_mut().for_each(|part| part.sort_unstable());
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_stay_together_and_no_class_is_left_without_training_samples() {
+        let groups: Vec<usize> = (0..60).map(|i| i * 7 % 13).collect();
+        let targets: Vec<usize> = (0..60).map(|i| if i == 5 || groups[i] == 12 { 3 } else { i / 20 }).collect();
+        let parts = grouped(&groups, &targets, 4, 5).unwrap();
+        assert_eq!(parts.len(), 5);
+        for part in &parts {
+            let inside = |i: usize| part.binary_search(&i).is_ok();
+            assert!(part.is_sorted() && part.iter().all(|&i| (0..60).all(|j| groups[j] != groups[i] || inside(j))));
+            assert!((0..4).all(|c| (0..60).any(|i| targets[i] == c && !inside(i))));
+        }
+        let mut dealt = parts.concat();
+        dealt.sort_unstable();
+        assert!(dealt.windows(2).all(|two| two[0] < two[1]), "a sample is in one part");
+        // Of classes that are a group each, none can be spared.
+        assert!(grouped(&[0, 0, 1, 1], &[0, 0, 1, 1], 2, 5).is_err());
+    }
+}

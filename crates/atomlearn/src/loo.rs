@@ -36,6 +36,7 @@
 pub(crate) mod choice;
 mod dual;
 pub(crate) mod fusion;
+pub(crate) mod grouped;
 mod groups;
 mod primal;
 pub(crate) mod spectrum;

@@ -5,7 +5,7 @@ use crate::dataset::{check_finite, sorted_classes};
 use crate::fit::Incremental;
 use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
-use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, Start};
+use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, Scatter, Start};
 use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
@@ -124,7 +124,7 @@ pub struct Method {
 
 /// [`Partitioned`] of a method whose type is forgotten.
 pub(crate) struct InPartitions {
-    pub(crate) by_class: bool,
+    pub(crate) scatter: Scatter,
     pub(crate) class_matrices: bool,
     pub(crate) begin: BeginFn,
     pub(crate) resume: ResumeRoundsFn,
@@ -170,7 +170,7 @@ impl Method {
     /// The same method, which also learns from sums over partitions.
     pub(crate) const fn in_partitions<M: Partitioned>(self) -> Self {
         let partitioned = InPartitions {
-            by_class: M::BY_CLASS,
+            scatter: M::SCATTER,
             class_matrices: M::CLASS_MATRICES,
             begin: |values, moments, scatters, watch| params::from_map::<M>(values)?.begin(moments, scatters, watch),
             resume: |values, message, moments, classes| {

@@ -6,7 +6,7 @@ use crate::{Error, Result, methods};
 
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
-    Method::of::<methods::auto::Auto>(),
+    Method::of::<methods::auto::Auto>().in_partitions::<methods::auto::Auto>(),
     Method::of::<methods::lcdl_sv::LcdlSv>().in_partitions::<methods::lcdl_sv::LcdlSv>(),
     Method::of::<methods::svgdl::Svgdl>().in_partitions::<methods::svgdl::Svgdl>(),
     Method::of::<methods::lcle_dl::LcleDl>(),

@@ -168,6 +168,22 @@ fn bits_depend_on_the_partitions_alone() {
 }
 
 #[test]
+fn the_bits_of_auto_depend_on_the_partitions_alone() {
+    let data = synth::blobs(3, 60, 5, 3);
+    let train = |run: &Run, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run.train("auto", &Values::new(), "none").unwrap().0.classifier().parts())
+    };
+    let mut run = Run::new(&data, 3);
+    let expected = train(&run, 1);
+    assert!(train(&run, 3) == expected, "threads");
+    run.remember = false;
+    assert!(train(&run, 2) == expected, "forgetful partitions");
+    run.through_bytes = true;
+    assert!(train(&run, 2) == expected, "bytes and checkpoints after every round");
+}
+
+#[test]
 fn fewer_samples_than_features_are_reduced_to_their_span() {
     let run = Run::new(&synth::blobs(3, 5, 40, 2), 4);
     let params = values(json!({"max_iter": 3, "tol": 0.0, "lambda2": 1e-2}));
@@ -248,7 +264,7 @@ fn what_cannot_be_partitioned_is_refused_with_advice() {
         let error = run.refusal(method, &values(params), prep);
         assert!(error.contains(words), "{error}");
     };
-    refuses("src", json!({}), "unit", "these can: lcdl-sv, svgdl, crc, lrc, cadl, sadl, ridge, linear-svm");
+    refuses("src", json!({}), "unit", "these can: auto, lcdl-sv, svgdl, crc, lrc, cadl, sadl, ridge, linear-svm");
     refuses("ridge", json!({}), "kernel:rbf:auto", "landmarks");
     refuses("lcdl-sv", json!({"atoms_per_class": "all"}), "unit", "give a number");
     refuses("lcdl-sv", json!({"svm_solver": "lbfgs"}), "unit", "use newton");

@@ -192,7 +192,7 @@ fn what_cannot_be_told_is_called_guessing_and_groups_find_it_out() {
 fn groups_that_cannot_be_are_refused() {
     let place = Place::new();
     place.write("data.csv", noise(12, 2));
-    place.refuses("train data.csv --method crc --groups family -o m.model", 2, &["`crc`", "auto", "--drop"]);
+    place.refuses("train data.csv --method src --groups family -o m.model", 2, &["`src`", "auto", "--drop"]);
     place.refuses("auto data.csv --groups famly -o m.model", 3, &["famly", "did you mean `family`?"]);
     place.refuses("auto data.csv --groups label --y label", 3, &["`label`", "groups"]);
     place.refuses("train data.csv --groups family --out-of-core -o m.model", 2, &["--groups", "--out-of-core"]);

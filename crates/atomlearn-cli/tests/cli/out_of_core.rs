@@ -74,6 +74,22 @@ fn a_folder_of_tables_is_one_partition_each() {
     place.refuses("train tables --method ridge --out-of-core --partitions 2 -o m", 2, &["only .npy files can be cut"]);
 }
 
+/// Without a method it is `auto`, here too; its model has probabilities and a report like any other.
+#[test]
+fn auto_learns_out_of_core_and_goes_on_from_a_checkpoint() {
+    let place = shards();
+    let out = place.json("train shards --out-of-core --partitions 4 -o auto.model --json");
+    assert_eq!((&out["method"], &out["samples"]), (&"auto".into(), &120.into()));
+    place.ok("train shards --method auto --out-of-core --partitions 4 --checkpoint state -o kept.model");
+    place.ok("train shards --method auto --out-of-core --partitions 4 --checkpoint state --resume -o again.model");
+    let model = |name: &str| place.ok(&format!("predict {name} table.csv --proba"));
+    assert_eq!(model("auto.model"), model("kept.model"));
+    assert_eq!(model("auto.model"), model("again.model"));
+    assert_eq!(model("auto.model").lines().count(), 121);
+    let inspected = place.ok("inspect auto.model");
+    assert!(inspected.contains("leave-one-out"), "{inspected}");
+}
+
 #[test]
 fn a_checkpoint_resumes_to_the_same_bits_and_only_the_same_training() {
     let place = shards();

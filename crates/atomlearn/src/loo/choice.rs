@@ -14,6 +14,9 @@ use std::ops::ControlFlow;
 
 /// At most about this many samples are left out in turn.
 pub(crate) const MOST_QUERIES: usize = 4000;
+/// How the samples are judged, in words.
+const LEFT_OUT: &str = "leave-one-out";
+const IN_FOLDS: &str = "cross-validation in folds of whole groups";
 
 /// Samples that are left out in turn, and what their scores should say.
 pub(crate) struct Jury {
@@ -22,6 +25,8 @@ pub(crate) struct Jury {
     pub places: Vec<usize>,
     /// Their classes.
     pub targets: Vec<usize>,
+    /// Where the scores come from, in words.
+    by: &'static str,
 }
 
 /// How good leave-one-out scores are.
@@ -31,6 +36,8 @@ pub(crate) struct Verdict {
     pub loss: f64,
     /// Share of samples whose class has the largest score.
     pub accuracy: f64,
+    /// What was done, in words.
+    pub by: &'static str,
 }
 
 impl Jury {
@@ -39,11 +46,22 @@ impl Jury {
         let all = train.targets();
         let blocks = train.blocks();
         let places = queries(blocks, MOST_QUERIES);
+        let heard = places.iter().map(|&i| blocks.size(all[i]) > 1).collect();
+        Self::of(train, places, heard, LEFT_OUT)
+    }
+
+    /// The samples at these places, which are judged by trainings on other folds.
+    pub fn of_folds(train: &Dataset, places: Vec<usize>) -> Option<Self> {
+        let heard = vec![true; places.len()];
+        Self::of(train, places, heard, IN_FOLDS)
+    }
+
+    fn of(train: &Dataset, places: Vec<usize>, heard: Vec<bool>, by: &'static str) -> Option<Self> {
+        let all = train.targets();
         let targets: Vec<usize> = places.iter().map(|&i| all[i]).collect();
-        let heard: Vec<bool> = targets.iter().map(|&c| blocks.size(c) > 1).collect();
         let weights = train.weights().map(|weights| places.iter().map(|&i| weights[i]).collect());
-        let judge = Judge::new(targets.clone(), heard, weights, blocks.len());
-        judge.hears_anyone().then_some(Jury { judge, places, targets })
+        let judge = Judge::new(targets.clone(), heard, weights, train.n_classes());
+        judge.hears_anyone().then_some(Jury { judge, places, targets, by })
     }
 
     /// Judges leave-one-out scores, classes x samples in the order of `places`.
@@ -52,7 +70,7 @@ impl Jury {
         let accuracy = self.judge.share(|i| found[i] == self.targets[i]);
         fusion::normalise_by_own_scale(&mut scores, self.judge.weights());
         let loss = self.judge.alone(&scores.transpose().to_owned(), f64::INFINITY)?.loss;
-        Ok(Verdict { loss, accuracy })
+        Ok(Verdict { loss, accuracy, by: self.by })
     }
 }
 
@@ -153,7 +171,8 @@ pub(crate) fn settled(
     match chosen {
         Some((value, verdict)) => {
             let percent = 100.0 * verdict.accuracy;
-            watch.note(&format!("{key}: {name} = {value} was chosen by leave-one-out (accuracy {percent:.1} %)"));
+            let by = verdict.by;
+            watch.note(&format!("{key}: {name} = {value} was chosen by {by} (accuracy {percent:.1} %)"));
             value
         }
         None => {
@@ -169,7 +188,7 @@ mod tests {
     use crate::observe::Trace;
 
     fn verdict(loss: f64) -> Result<Verdict> {
-        Ok(Verdict { loss, accuracy: 0.5 })
+        Ok(Verdict { loss, accuracy: 0.5, by: LEFT_OUT })
     }
 
     #[test]

@@ -41,6 +41,17 @@ impl Moments {
         moments
     }
 
+    /// From ready sums; `scatters` has a matrix for each class, or one for all.
+    pub(crate) fn of_sums(counts: Vec<f64>, sums: Mat<f64>, mut scatters: Vec<Mat<f64>>, by_class: bool) -> Self {
+        if !by_class {
+            let scatter = scatters.pop().unwrap_or_else(Mat::new);
+            return Moments { counts, sums, scatter, class_scatters: None };
+        }
+        let mut scatter = Mat::zeros(sums.nrows(), sums.nrows());
+        scatters.iter().for_each(|own| scatter += own);
+        Moments { counts, sums, scatter, class_scatters: Some(scatters) }
+    }
+
     /// Of no sample yet.
     pub fn none(n_features: usize, n_classes: usize, by_class: bool) -> Self {
         let square = || Mat::zeros(n_features, n_features);

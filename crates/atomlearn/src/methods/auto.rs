@@ -31,7 +31,9 @@ mod candidates;
 mod large;
 mod model;
 mod nearest;
+mod partitioned;
 mod report;
+mod search;
 mod stages;
 mod stored;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use views::ViewKind;
 
 use crate::loo::fusion::{self, Judge};
 use crate::params::{Domain, params};
+use crate::rounds::sample_hash;
 use crate::{Dataset, Error, Fit, Observer, Parts, Result};
 use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
@@ -105,12 +108,10 @@ impl Fit for Auto {
     const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[("views", "given")];
 
     fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<AutoModel> {
-        let facts = Facts::of(train);
-        facts.warnings().iter().for_each(|warning| watch.warn(warning));
         let learned = if train.n_samples() <= DUAL_LIMIT {
-            self.learn_from_samples(train, facts, watch)?
+            self.learn_from_samples(train, watch)?
         } else {
-            large::learn(self, train, facts, watch)?
+            large::learn(self, train, watch)?
         };
         AutoModel::new(train.classes().to_vec(), learned)
     }
@@ -121,16 +122,21 @@ impl Fit for Auto {
 }
 
 impl Auto {
+    fn view_kinds(&self) -> &'static [ViewKind] {
+        self.views.unwrap_or(Views::Both).kinds()
+    }
+
     /// Views, kernels, ridges, readings: all are judged, the best few are fused.
-    fn learn_from_samples(&self, train: &Dataset, facts: Facts, watch: &mut dyn Observer) -> Result<Learned> {
+    fn learn_from_samples(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Learned> {
+        let facts = Facts::of(train);
+        facts.warnings().iter().for_each(|warning| watch.warn(warning));
         let x = train.x();
         let blocks = train.blocks();
         let groups = train.groups();
         let weights = train.weights();
         let roots = train.roots();
         let judge = Judge::new(train.targets(), heard(train), weights.map(<[f64]>::to_vec), blocks.len());
-        let views: Vec<View> =
-            self.views.unwrap_or(Views::Both).kinds().iter().map(|&kind| View::fit(kind, x, weights)).collect();
+        let views: Vec<View> = self.view_kinds().iter().map(|&kind| View::fit(kind, x, weights)).collect();
         let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
         'views: for view in &views {
@@ -147,13 +153,13 @@ impl Auto {
                 }
             }
         }
-        let places = (0..train.n_samples()).collect();
+        let positions = train.order().to_vec();
         let form = Form::Dual { samples: x.to_owned(), blocks: blocks.clone(), roots };
-        self.fuse(&judge, &shortlist, train, Found { views, form, places, facts })
+        self.fuse(&judge, &shortlist, Found { views, form, positions, facts })
     }
 
     /// Chooses among the shortlist and puts together what is kept.
-    fn fuse(&self, judge: &Judge, shortlist: &Shortlist, train: &Dataset, found: Found) -> Result<Learned> {
+    fn fuse(&self, judge: &Judge, shortlist: &Shortlist, found: Found) -> Result<Learned> {
         let Some(best) = shortlist.0.first() else {
             return Err(Error::numeric(
                 "auto",
@@ -169,7 +175,7 @@ impl Auto {
             let moderate = |choice: &Choice| choice.reading == crate::loo::Reading::Ridge && choice.kappa == 1.0;
             (vec![shortlist.0.iter().position(|candidate| moderate(&candidate.choice)).unwrap_or(0)], vec![ONLY])
         };
-        let mut log_probabilities = Mat::zeros(train.n_classes(), judge.targets().len());
+        let mut log_probabilities = Mat::zeros(found.facts.classes, judge.targets().len());
         for (&place, &weight) in places.iter().zip(&weights) {
             log_probabilities += faer::Scale(weight) * scores[place].transpose();
         }
@@ -179,8 +185,8 @@ impl Auto {
             weighted.map(|(&place, &weight)| Choice { weight, ..shortlist.0[place].choice }).collect();
         // If no reading beats chance, the best one stays with no weight: all classes are equally likely.
         let chosen = if chosen.is_empty() { vec![Choice { weight: 0.0, ..best.choice }] } else { chosen };
-        let judged = Mat::from_fn(3, found.places.len(), |row, i| match row {
-            0 => train.order()[found.places[i]] as f64,
+        let judged = Mat::from_fn(3, found.positions.len(), |row, i| match row {
+            0 => found.positions[i] as f64,
             1 => judge.targets()[i] as f64,
             _ => f64::from(u8::from(judge.hears(i))),
         });
@@ -195,8 +201,8 @@ impl Auto {
 struct Found {
     views: Vec<View>,
     form: Form,
-    /// Which columns of the training data were left out in turn.
-    places: Vec<usize>,
+    /// Where the samples that were left out in turn are in the training data.
+    positions: Vec<usize>,
     facts: Facts,
 }
 
@@ -227,33 +233,38 @@ fn heard(train: &Dataset) -> Vec<bool> {
 /// What the report warns about.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Facts {
-    /// Samples that equal another one.
+    /// Samples that are left out in turn and equal another one.
     twins: usize,
     /// Classes of one sample, or of one group.
     single: usize,
     classes: usize,
+    /// Whether only some of the samples are left out in turn.
+    of_some: bool,
 }
 
 impl Facts {
     fn of(train: &Dataset) -> Self {
-        use std::hash::{DefaultHasher, Hash, Hasher};
+        let all: Vec<usize> = (0..train.n_samples()).collect();
+        Facts { of_some: false, ..Facts::of_some(train, &all) }
+    }
+
+    /// The same where only these samples are left out in turn.
+    fn of_some(train: &Dataset, places: &[usize]) -> Self {
+        let hash = |i: usize| sample_hash(train.x().col(i).iter().copied());
         let mut seen = std::collections::HashMap::<u64, usize>::with_capacity(train.n_samples());
-        for x in train.x().col_iter() {
-            let mut hash = DefaultHasher::new();
-            // Adding zero makes minus zero plus zero.
-            x.iter().for_each(|v| (v + 0.0).to_bits().hash(&mut hash));
-            *seen.entry(hash.finish()).or_default() += 1;
-        }
+        (0..train.n_samples()).for_each(|i| *seen.entry(hash(i)).or_default() += 1);
         let heard = heard(train);
         let single = train.blocks().ranges().filter(|range| !heard[range.clone()].contains(&true)).count();
-        Facts { twins: seen.values().filter(|&&count| count > 1).sum(), single, classes: train.n_classes() }
+        let twins = places.iter().filter(|&&i| seen[&hash(i)] > 1).count();
+        Facts { twins, single, classes: train.n_classes(), of_some: true }
     }
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.twins > 0 {
+            let which = if self.of_some { "of the samples that are left out in turn" } else { "training samples" };
             warnings.push(format!(
-                "{} training samples equal another one (duplicates): the twin stays when one is left out, so the leave-one-out accuracy is too high",
+                "{} {which} equal another one (duplicates): the twin stays when one is left out, so the leave-one-out accuracy is too high",
                 self.twins
             ));
         }

@@ -15,9 +15,10 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::export::{Graph, Value};
 use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, sym_eig};
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
+use crate::loo::grouped::GroupedFolds;
 use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
 use crate::params::{Domain, params};
-use crate::rounds::{self, Partitioned, Start};
+use crate::rounds::{self, Partitioned, Scatter, Start};
 use crate::score::{Residuals, RidgeResiduals};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -71,8 +72,12 @@ impl Crc {
 
     /// The best of some powers of ten.
     fn best_kappa(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
-        let jury = Jury::new(train)?;
         let values = decades(decade(median_square(train)), POWERS);
+        if let Some(groups) = train.groups() {
+            let with = |kappa: f64| Crc { kappa: Some(kappa), ..self.clone() };
+            return GroupedFolds::new(train, groups)?.best(&values, USUAL, watch, with);
+        }
+        let jury = Jury::new(train)?;
         let weights: Vec<f64> = jury.places.iter().map(|&i| train.weights().map_or(1.0, |w| w[i])).collect();
         let train = &*train.times_roots();
         let x = train.x();
@@ -116,6 +121,7 @@ impl Fit for Crc {
     const KEY: &'static str = "crc";
     const TITLE: &'static str = "Collaborative representation (CRC-RLS)";
     const PAPER: &'static str = "Zhang, Yang, Feng: Sparse representation or collaborative representation: which helps face recognition? ICCV 2011";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
     const WEIGHTS: bool = true;
     const DECISION: &'static [&'static str] = &["kappa", "residual"];
@@ -149,7 +155,7 @@ impl Fit for Crc {
 /// `x^T S X_c X_c^T S x`: the samples of a class enter through `X_c X_c^T` alone, so any `D_c` with the same `D_c D_c^T`
 /// gives the same scores. Taken here: eigenvectors times roots of eigenvalues, at most as many as features.
 impl Partitioned for Crc {
-    const BY_CLASS: bool = true;
+    const SCATTER: Scatter = Scatter::ByClass;
 
     fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
         let atoms = scatters.iter().enumerate().map(|(c, scatter)| {

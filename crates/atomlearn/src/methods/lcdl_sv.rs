@@ -153,6 +153,7 @@ impl Fit for LcdlSv {
     const KEY: &'static str = "lcdl-sv";
     const TITLE: &'static str = "Locality-constrained dictionary learning with support vectors (LCDL-SV)";
     const PAPER: &'static str = "Yin, Wu, Chen: Locality constraint dictionary learning with support vector for pattern classification. IEEE Access 2019";
+    const LEAVES_GROUPS_OUT: bool = true;
     const PRESETS: &'static [Preset] = presets![Self:
         "default", "eta1, eta2, rule and max_iter chosen on the training samples, all else as the authors' code does" => {};
         "authors-code", "what the authors' code does" => { eta1: Some(1e-2), eta2: Some(5.0), rule: Some(Rule::Fused), max_iter: Some(20) };

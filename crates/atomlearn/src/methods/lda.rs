@@ -18,6 +18,7 @@ mod left_out;
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, outer_gram, scaled_columns};
 use crate::loo::choice::{Jury, Verdict, best_of};
+use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
 use crate::pca::{centred, weighted_mean};
 use crate::range::{self, Reduced};
@@ -94,6 +95,7 @@ impl Fit for Lda {
     const KEY: &'static str = "lda";
     const TITLE: &'static str = "Linear discriminant analysis with shrinkage";
     const PAPER: &'static str = "Ledoit, Wolf: A well-conditioned estimator for large-dimensional covariance matrices. J. Multivariate Analysis 2004 (the shrinkage)";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
     const WEIGHTS: bool = true;
 
@@ -101,10 +103,10 @@ impl Fit for Lda {
         if self.shrinkage != Shrinkage::Auto {
             return Ok(self.clone());
         }
-        match best_share(train)? {
+        match best_share(train, watch)? {
             Some((share, verdict)) => {
                 let percent = 100.0 * verdict.accuracy;
-                let note = format!("lda: shrinkage = {share} was chosen by leave-one-out (accuracy {percent:.1} %)");
+                let note = format!("lda: shrinkage = {share} was chosen by {} (accuracy {percent:.1} %)", verdict.by);
                 watch.note(&note);
                 Ok(Lda { shrinkage: Shrinkage::Share(share) })
             }
@@ -230,7 +232,11 @@ impl Seen {
 }
 
 /// The best of some shares; none if the samples do not differ within classes, or no class has two.
-fn best_share(train: &Dataset) -> Result<Option<(f64, Verdict)>> {
+fn best_share(train: &Dataset, watch: &mut dyn Observer) -> Result<Option<(f64, Verdict)>> {
+    if let Some(groups) = train.groups() {
+        let with = |share: f64| Lda { shrinkage: Shrinkage::Share(share) };
+        return Ok(GroupedFolds::new(train, groups).and_then(|folds| folds.best(&SHARES, USUAL, watch, with)));
+    }
     let Some(jury) = Jury::new(train) else { return Ok(None) };
     let Some(left_out) = LeftOut::new(&Seen::new(train)?)? else { return Ok(None) };
     Ok(best_of(&SHARES, USUAL, |share| jury.verdict(left_out.scores(&jury.places, share))))

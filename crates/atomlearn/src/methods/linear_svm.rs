@@ -13,6 +13,7 @@ use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, settled};
+use crate::loo::grouped::GroupedFolds;
 use crate::observe::Trace;
 use crate::params::{Domain, params};
 use crate::pca::{centred, mean};
@@ -45,6 +46,7 @@ impl Fit for LinearSvm {
     const KEY: &'static str = "linear-svm";
     const TITLE: &'static str = "Linear SVM, one against the rest";
     const PAPER: &'static str = "Fan et al.: LIBLINEAR: a library for large linear classification. JMLR 2008 (the objective; the solver is our own)";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
     const WEIGHTS: bool = true;
 
@@ -54,6 +56,12 @@ impl Fit for LinearSvm {
         }
         let x = centred(train.x(), &mean(train.x()));
         let values = decades(2.0 / decade(0.5 / Kernel::Rbf.width(Gamma::Auto(1.0), train.x())), POWERS);
+        if let Some(groups) = train.groups() {
+            let with = |theta: f64| LinearSvm { theta: Some(theta) };
+            let folds = GroupedFolds::new(train, groups);
+            let best = folds.and_then(|folds| folds.best(&values, USUAL, watch, with));
+            return Ok(LinearSvm { theta: Some(settled(Self::KEY, "theta", best, THETA, watch)) });
+        }
         let best = Jury::new(train).and_then(|jury| {
             let mut best_of = |values: &[f64], usual: usize| best_theta(&jury, x.as_ref(), train, values, usual, watch);
             let best = best_of(&values, USUAL);

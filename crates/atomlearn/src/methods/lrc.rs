@@ -18,8 +18,9 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::export::{Graph, Value};
 use crate::linalg::{concat_columns, mul, scaled_columns, select_columns, svd, sym_eig};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
+use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
-use crate::rounds::{self, Partitioned, Start};
+use crate::rounds::{self, Partitioned, Scatter, Start};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
@@ -81,12 +82,15 @@ impl Lrc {
     }
 
     /// The best of some powers of ten.
-    fn best_kappa(&self, train: &Dataset, spans: &[Span]) -> Option<(f64, Verdict)> {
+    fn best_kappa(&self, train: &Dataset, spans: &[Span], watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
+        let values = decades(decade(median_square(train)), POWERS);
+        if let Some(groups) = train.groups() {
+            return GroupedFolds::new(train, groups)?.best(&values, USUAL, watch, |kappa| Lrc { kappa: Some(kappa) });
+        }
         let jury = Jury::new(train)?;
         let asked = select_columns(train.x(), &jury.places);
         let projections: Vec<Mat<f64>> =
             spans.iter().map(|span| mul(span.directions.transpose(), asked.as_ref())).collect();
-        let values = decades(decade(median_square(train)), POWERS);
         best_of(&values, USUAL, |kappa| {
             jury.verdict(left_out_scores(asked.as_ref(), &jury.targets, spans, &projections, kappa))
         })
@@ -123,13 +127,14 @@ impl Fit for Lrc {
     const KEY: &'static str = "lrc";
     const TITLE: &'static str = "Linear regression classification (LRC)";
     const PAPER: &'static str = "Naseem, Togneri, Bennamoun: Linear regression for face recognition. IEEE TPAMI 2010";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
         if self.kappa.is_some() {
             return Ok(self.clone());
         }
-        let best = self.best_kappa(train, &spans(train)?);
+        let best = self.best_kappa(train, &spans(train)?, watch);
         Ok(Lrc { kappa: Some(settled(Self::KEY, "kappa", best, KAPPA, watch)) })
     }
 
@@ -154,7 +159,7 @@ fn spans(train: &Dataset) -> Result<Vec<Span>> {
 
 /// A class enters through `X_c X_c^T` alone, which partitions add up.
 impl Partitioned for Lrc {
-    const BY_CLASS: bool = true;
+    const SCATTER: Scatter = Scatter::ByClass;
 
     fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
         let spans = scatters.iter().enumerate().map(|(c, scatter)| {

@@ -22,6 +22,7 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, gram, mul};
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
+use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef, Scale};
@@ -68,6 +69,9 @@ impl ProCrc {
 
     /// The best pair of weights: for every `gamma` downhill in `lambda`.
     fn best_weights(&self, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, f64, Verdict)> {
+        if let Some(groups) = train.groups() {
+            return self.best_of_groups(train, &GroupedFolds::new(train, groups)?, watch);
+        }
         let jury = Jury::new(train)?;
         // Too many samples for their Gram matrix: as if those that are left out in turn were all.
         let train = train.subset(&jury.places).ok()?;
@@ -86,6 +90,27 @@ impl ProCrc {
                 if best.is_none_or(|(_, _, held)| verdict.loss < held.loss) {
                     best = Some((lambda, gamma, verdict));
                 }
+            }
+        }
+        best
+    }
+
+    /// The same in folds of whole groups.
+    fn best_of_groups(
+        &self,
+        train: &Dataset,
+        folds: &GroupedFolds,
+        watch: &mut dyn Observer,
+    ) -> Option<(f64, f64, Verdict)> {
+        let lambdas = self.lambda.map_or_else(|| decades(decade(median_square(train)), POWERS), |given| vec![given]);
+        let gammas = self.gamma.map_or(GAMMAS.to_vec(), |given| vec![given]);
+        let mut best: Option<(f64, f64, Verdict)> = None;
+        for gamma in gammas {
+            let with = |lambda: f64| ProCrc { lambda: Some(lambda), gamma: Some(gamma) };
+            if let Some((lambda, verdict)) = folds.best(&lambdas, USUAL.min(lambdas.len() - 1), watch, with)
+                && best.is_none_or(|(_, _, held)| verdict.loss < held.loss)
+            {
+                best = Some((lambda, gamma, verdict));
             }
         }
         best
@@ -136,6 +161,7 @@ impl Fit for ProCrc {
     const KEY: &'static str = "procrc";
     const TITLE: &'static str = "Probabilistic collaborative representation (ProCRC)";
     const PAPER: &'static str = "Cai, Zhang, Zuo, Feng: A probabilistic collaborative representation based approach for pattern classification. CVPR 2016";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
 
     fn choose(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self> {
@@ -151,7 +177,7 @@ impl Fit for ProCrc {
         let chosen = ProCrc { lambda: Some(lambda), gamma: Some(gamma) };
         let percent = 100.0 * verdict.accuracy;
         let values = chosen.in_words();
-        watch.note(&format!("procrc: {values} were chosen by leave-one-out (accuracy {percent:.1} %)"));
+        watch.note(&format!("procrc: {values} were chosen by {} (accuracy {percent:.1} %)", verdict.by));
         Ok(chosen)
     }
 

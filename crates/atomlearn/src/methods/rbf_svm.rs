@@ -17,6 +17,7 @@ use crate::export::{Graph, Value};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
 use crate::linalg::{mul, select_columns};
 use crate::loo::choice::{Jury, Verdict, decades, descend, queries, settled};
+use crate::loo::grouped::GroupedFolds;
 use crate::methods::linear_svm::{THETA, best_theta};
 use crate::params::{Domain, params};
 use crate::svm::{self, Svm};
@@ -65,6 +66,26 @@ impl RbfSvm {
         Ok((map, features))
     }
 
+    /// What is left open, chosen in folds of whole groups.
+    fn chosen_by_groups(&self, train: &Dataset, groups: &[usize], watch: &mut dyn Observer) -> Self {
+        let mut chosen = self.clone();
+        let folds = GroupedFolds::new(train, groups);
+        if self.gamma.is_none() && self.gamma_scale.is_none() {
+            let width = |scale: f64| Kernel::Rbf.width(Gamma::Auto(scale), train.x());
+            let with = |scale: f64| RbfSvm { gamma: Some(width(scale)), ..self.fixed() };
+            let best = folds.as_ref().and_then(|folds| folds.best(&WIDTHS, USUAL_WIDTH, watch, with));
+            let best = best.map(|(scale, verdict)| (width(scale), verdict));
+            chosen.gamma = Some(settled(Self::KEY, "gamma", best, width(1.0), watch));
+        }
+        if self.theta.is_none() {
+            let with = |theta: f64| RbfSvm { theta: Some(theta), ..chosen.fixed() };
+            let values = decades(2.0, POWERS);
+            let best = folds.as_ref().and_then(|folds| folds.best(&values, USUAL_THETA, watch, with));
+            chosen.theta = Some(settled(Self::KEY, "theta", best, THETA, watch));
+        }
+        chosen.fixed()
+    }
+
     /// The best of some multiples of the usual width.
     fn best_width(&self, jury: &Jury, train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
         let targets = train.targets();
@@ -85,6 +106,7 @@ impl Fit for RbfSvm {
     const KEY: &'static str = "rbf-svm";
     const TITLE: &'static str = "SVM with a Gaussian kernel, one against the rest";
     const PAPER: &'static str = "Boser, Guyon, Vapnik: A training algorithm for optimal margin classifiers. COLT 1992 (here with squared hinge loss)";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
     const WEIGHTS: bool = true;
 
@@ -92,6 +114,9 @@ impl Fit for RbfSvm {
         let open_width = self.gamma.is_none() && self.gamma_scale.is_none();
         if self.theta.is_some() && !open_width {
             return Ok(self.fixed());
+        }
+        if let Some(groups) = train.groups() {
+            return Ok(self.chosen_by_groups(train, groups, watch));
         }
         let some = (train.n_samples() > MOST_SAMPLES).then(|| train.subset(&queries(train.blocks(), MOST_SAMPLES)));
         let some = some.transpose()?;

@@ -13,9 +13,10 @@ use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
 use crate::linalg::{Spd, add_diagonal, inner, mul, mul_add};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
+use crate::loo::grouped::GroupedFolds;
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
-use crate::rounds::{ClassSums, FromSums, Moments, Partitioned, Start};
+use crate::rounds::{ClassSums, FromSums, Moments, Partitioned, Scatter, Start};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 
@@ -45,6 +46,7 @@ impl Fit for Ridge {
     const KEY: &'static str = "ridge";
     const TITLE: &'static str = "Ridge regression on one-hot labels";
     const PAPER: &'static str = "Hoerl, Kennard: Ridge regression. Technometrics 1970";
+    const LEAVES_GROUPS_OUT: bool = true;
     const CLOSED_FORM: bool = true;
     const WEIGHTS: bool = true;
 
@@ -52,7 +54,8 @@ impl Fit for Ridge {
         if self.lambda.is_some() {
             return Ok(self.clone());
         }
-        Ok(Ridge { lambda: Some(settled(Self::KEY, "lambda", best_lambda(train), LAMBDA, watch)) })
+        let best = best_lambda(train, watch);
+        Ok(Ridge { lambda: Some(settled(Self::KEY, "lambda", best, LAMBDA, watch)) })
     }
 
     fn fixed(&self) -> Self {
@@ -77,10 +80,13 @@ impl Fit for Ridge {
 }
 
 /// The best of some powers of ten.
-fn best_lambda(train: &Dataset) -> Option<(f64, Verdict)> {
+fn best_lambda(train: &Dataset, watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
+    let values = decades(decade(median_square(train)), POWERS);
+    if let Some(groups) = train.groups() {
+        return GroupedFolds::new(train, groups)?.best(&values, USUAL, watch, |lambda| Ridge { lambda: Some(lambda) });
+    }
     let jury = Jury::new(train)?;
     let spectrum = Spectrum::new(train.times_roots().x(), train.blocks(), train.roots()).ok()?;
-    let values = decades(decade(median_square(train)), POWERS);
     best_of(&values, USUAL, |lambda| jury.verdict(spectrum.ridge_left_out(&jury.places, &jury.targets, lambda)))
 }
 
@@ -89,7 +95,7 @@ fn best_lambda(train: &Dataset) -> Option<(f64, Verdict)> {
 /// With the mean `mu` of `n` samples and their scatter `S` about it, `X X^T = S + n mu mu^T`; the rank-one part is inverted
 /// by formula, so that samples far from zero keep the digits of `S`.
 impl Partitioned for Ridge {
-    const BY_CLASS: bool = false;
+    const SCATTER: Scatter = Scatter::Together;
     const CLASS_MATRICES: bool = false;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {

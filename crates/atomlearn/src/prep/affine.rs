@@ -57,7 +57,7 @@ impl StepSpec for Center {
 }
 
 #[derive(Debug)]
-struct Standard;
+pub(super) struct Standard;
 
 impl fmt::Display for Standard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,7 +85,7 @@ impl StepSpec for Standard {
     fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
         let shift = parts.take_column("shift", n)?;
         let scale = parts.take_column("scale", n)?;
-        Ok(Affine { scale: Some(scale), ..Affine::shift(shift) }.boxed())
+        Ok(Affine::scaled(shift, scale).boxed())
     }
 }
 
@@ -113,7 +113,7 @@ fn standardized(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> 
     if constant > 0 {
         watch.warn(&format!("{constant} features are constant to rounding; `standard` maps them to zero"));
     }
-    Affine { scale: Some(column_matrix(&scales)), ..Affine::shift(column_matrix(means)) }.boxed()
+    Affine::scaled(column_matrix(means), column_matrix(&scales)).boxed()
 }
 
 pub(super) fn column_matrix(values: &[f64]) -> Mat<f64> {
@@ -141,6 +141,11 @@ impl Affine {
     /// `x -> x - shift`.
     pub(super) fn shift(shift: Mat<f64>) -> Self {
         Affine { shift: Some(shift), scale: None, projection: None }
+    }
+
+    /// `x -> scale * (x - shift)`.
+    pub(super) fn scaled(shift: Mat<f64>, scale: Mat<f64>) -> Self {
+        Affine { scale: Some(scale), ..Affine::shift(shift) }
     }
 
     /// `x -> basis^T (x - shift)`; parts from a file may not fit together, [`Step::n_out`] then refuses the step.

@@ -22,7 +22,7 @@ pub(super) const KERNEL: StepInfo = StepInfo {
 };
 
 #[derive(Debug)]
-struct KernelStep(KernelSpec);
+pub(super) struct KernelStep(pub(super) KernelSpec);
 
 fn parse(arguments: &Arguments<'_>) -> Result<Arc<dyn StepSpec>> {
     if arguments.fields.is_empty() {

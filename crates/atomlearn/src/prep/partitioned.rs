@@ -1,8 +1,11 @@
 //! Steps fitted from sums over samples that are never in memory together.
 
-use super::affine::{Affine, Center};
+use super::affine::{Affine, Center, Standard, column_matrix};
+use super::kernel::KernelStep;
 use super::steps::{Needs, STEPS, Step, StepSpec};
+use super::unit::Unit;
 use super::{Prep, PrepSpec};
+use crate::kernel::{KernelMap, KernelSpec};
 use crate::{Error, Observer, Result};
 use faer::Mat;
 use std::sync::Arc;
@@ -80,6 +83,27 @@ impl Prep {
     pub(crate) fn centred_at(&self, centre: Mat<f64>) -> Prep {
         let mut prep = self.clone();
         prep.push(Arc::new(Center), Affine::shift(centre).boxed());
+        prep
+    }
+
+    /// The same with samples of unit length at the end.
+    pub(crate) fn then_unit(&self) -> Prep {
+        let mut prep = self.clone();
+        prep.push(Arc::new(Unit), Unit.boxed());
+        prep
+    }
+
+    /// The same with `scale * (x - shift)` at the end, feature by feature.
+    pub(crate) fn then_scaled(&self, shift: &[f64], scale: &[f64]) -> Prep {
+        let mut prep = self.clone();
+        prep.push(Arc::new(Standard), Affine::scaled(column_matrix(shift), column_matrix(scale)).boxed());
+        prep
+    }
+
+    /// The same with a kernel map at the end, which was made from this.
+    pub(crate) fn then_kernel(&self, spec: KernelSpec, map: KernelMap) -> Prep {
+        let mut prep = self.clone();
+        prep.push(Arc::new(KernelStep(spec)), map.boxed());
         prep
     }
 

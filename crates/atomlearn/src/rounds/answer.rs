@@ -91,6 +91,10 @@ impl Partition<'_> {
             Ask::Svm(ask) => self.svm(request, ask, memo, &mut stats)?,
             Ask::Check(ask) => self.check_accuracy(request, ask, memo, &mut stats)?,
             Ask::Sparse(chain) => self.sparse_codes(request, chain, memo, &mut stats)?,
+            Ask::Ranges => self.ranges(request, memo, &mut stats)?,
+            Ask::Pick(ask) => self.pick(request, ask, memo, &mut stats)?,
+            Ask::Gauge(ask) => self.gauge(request, ask, &mut stats),
+            Ask::SecondMoments { by_class } => self.second_moments(request, *by_class, memo, &mut stats)?,
         }
         Ok(stats)
     }
@@ -108,14 +112,14 @@ impl Partition<'_> {
     }
 
     /// Runs `work` on every block; gets the place of the block and its samples.
-    fn in_blocks<T: Send>(&self, request: &Request, work: &(dyn Fn(usize, Mat<f64>) -> T + Sync)) -> Vec<T> {
+    pub(super) fn in_blocks<T: Send>(&self, request: &Request, work: &(dyn Fn(usize, Mat<f64>) -> T + Sync)) -> Vec<T> {
         let places = 0..self.x.ncols().div_ceil(BLOCK);
         places.into_par_iter().map(|b| work(b, self.block(request, b))).collect()
     }
 
     /// The same where sums are too large to hold one for every block: `work` adds one block after the other to a copy of
     /// `empty`, so many of them, and then begins another.
-    fn in_strips<T: Clone + Send + Sync>(
+    pub(super) fn in_strips<T: Clone + Send + Sync>(
         &self,
         request: &Request,
         blocks: usize,
@@ -144,7 +148,7 @@ impl Partition<'_> {
     }
 
     /// The class of every sample, remembered after the first time.
-    fn targets<'m>(&self, request: &Request, memo: &'m mut Memo) -> Result<&'m [u32]> {
+    pub(super) fn targets<'m>(&self, request: &Request, memo: &'m mut Memo) -> Result<&'m [u32]> {
         if memo.targets.as_ref().is_none_or(|held| held.len() != self.x.ncols()) {
             let places: HashMap<&str, u32> =
                 request.classes.iter().enumerate().map(|(c, name)| (name.as_str(), c as u32)).collect();
@@ -292,7 +296,7 @@ fn pull_sums(
     PullSums { second: mul(w, w.transpose()), by_class, with_samples }
 }
 
-fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {
+pub(super) fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {
     let mut sum = Mat::zeros(x.nrows(), 1);
     for column in x.col_iter() {
         sum.col_mut(0).iter_mut().zip(column.iter()).for_each(|(s, v)| *s += v);

@@ -5,6 +5,7 @@ mod answer;
 mod chain;
 mod class_sums;
 mod codes;
+mod gather;
 mod message;
 mod moments;
 mod newton;
@@ -19,28 +20,30 @@ pub use answer::{Memo, Partition};
 pub use class_sums::ClassSums;
 pub(crate) use class_sums::FromSums;
 pub(crate) use codes::{CodeSums, Coding, NextPull, restore_svm, store_svm};
+pub(crate) use gather::sample_hash;
 pub(crate) use message::Message;
 pub(crate) use moments::{Moments, about_the_mean, bordered, class_pca_mean};
 pub(crate) use newton::{Newton, unpacked};
 pub use request::Request;
-pub(crate) use request::{Ask, CheckAsk, PullAsk, SvmAsk, put_prep, take_prep};
+pub(crate) use request::{Ask, CheckAsk, GaugeAsk, PickAsk, PullAsk, SvmAsk, put_prep, take_prep};
 pub(crate) use sparse::{SparseChain, SparseLink, SparseStep};
 pub use stats::{FAN_IN, Merger, PartialStats};
-pub(crate) use sums::{MultiplierSums, RightSums, ScatterSums, SparseSums};
+pub(crate) use sums::{GaugeSums, MomentSums, MultiplierSums, Picked, Ranges, RightSums, ScatterSums, SparseSums};
 
 use crate::params::Params;
+use crate::prep::Prep;
 use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
 
 /// A method that learns from sums over partitions.
 pub(crate) trait Partitioned: Params {
-    /// True if it needs the scatter of every class about its mean, false if that of all samples about theirs will do.
-    const BY_CLASS: bool;
+    /// The scatter that it begins with.
+    const SCATTER: Scatter;
 
     /// True if answers hold a matrix of features x features for every class, which many features or classes make too large.
     const CLASS_MATRICES: bool = true;
 
-    /// The start, up to the first question; `scatters` are as [`Partitioned::BY_CLASS`] says.
+    /// The start, up to the first question; `scatters` are as [`Partitioned::SCATTER`] says.
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start>;
 
     /// The counterpart of [`Rounds::store`].
@@ -48,6 +51,17 @@ pub(crate) trait Partitioned: Params {
         let _ = (message, moments, classes);
         Err(Error::Data("this method is trained from moments alone and has no rounds of its own".into()))
     }
+}
+
+/// Second moments that are summed before a method begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scatter {
+    /// None: the method asks itself.
+    Nothing,
+    /// Of all samples about their mean.
+    Together,
+    /// Of every class about its mean.
+    ByClass,
 }
 
 /// A method once the moments are known.
@@ -60,10 +74,10 @@ pub(crate) enum Start {
 
 /// A method between two rounds.
 pub(crate) trait Rounds: Send + Sync {
-    /// From where the samples are to be seen, where that is not zero.
-    fn centre(&self, moments: &Moments) -> Option<Mat<f64>> {
+    /// Through which preprocessing samples are to be seen in this round: `prep`, which was asked for, and whatever follows it.
+    fn seen_through(&self, prep: &Prep, moments: &Moments) -> Result<Prep> {
         let _ = moments;
-        None
+        Ok(prep.clone())
     }
 
     /// What to ask.

@@ -40,6 +40,38 @@ pub(crate) enum Ask {
     Check(CheckAsk),
     /// What SADL needs of its codes.
     Sparse(SparseChain),
+    /// The range of every feature, and the number of samples of each class in each partition.
+    Ranges,
+    /// Some of the samples themselves.
+    Pick(PickAsk),
+    /// How features spread, and which samples there are more than once.
+    Gauge(GaugeAsk),
+    /// Sums by class, and `x x^T` of all samples or by class.
+    SecondMoments { by_class: bool },
+}
+
+/// Samples by their partitions.
+#[derive(Clone, Debug)]
+pub(crate) struct PickAsk {
+    /// Partition, class, and number among the samples of that class there, a column for each sample that is asked for.
+    pub(crate) places: Mat<f64>,
+}
+
+impl PickAsk {
+    /// Class and number of the samples of a partition.
+    pub(crate) fn of(&self, partition: usize) -> impl Iterator<Item = (usize, usize)> {
+        let mine = self.places.col_iter().filter(move |place| place[0] == partition as f64);
+        mine.map(|place| (place[1] as usize, place[2] as usize))
+    }
+}
+
+/// See [`super::sums::GaugeSums`].
+#[derive(Clone, Debug)]
+pub(crate) struct GaugeAsk {
+    /// A column.
+    pub(crate) centre: Mat<f64>,
+    /// [`super::sample_hash`] of the samples that are looked for.
+    pub(crate) hashes: Vec<u64>,
 }
 
 /// The pull `w` of every sample towards the right side of its margins, see [`crate::coding::margin`].
@@ -108,6 +140,10 @@ enum Kind {
     Svm,
     Check,
     Sparse,
+    Ranges,
+    Pick,
+    Gauge,
+    SecondMoments,
 }
 
 impl Request {
@@ -146,6 +182,20 @@ impl Request {
             Ask::Sparse(chain) => {
                 message.set("ask", Kind::Sparse);
                 chain.put(&mut message);
+            }
+            Ask::Ranges => message.set("ask", Kind::Ranges),
+            Ask::Pick(ask) => {
+                message.set("ask", Kind::Pick);
+                message.put("places", ask.places.clone());
+            }
+            Ask::Gauge(ask) => {
+                message.set("ask", Kind::Gauge);
+                message.set("hashes", &ask.hashes);
+                message.put("centre", ask.centre.clone());
+            }
+            Ask::SecondMoments { by_class } => {
+                message.set("ask", Kind::SecondMoments);
+                message.set("by_class", by_class);
             }
         }
         message.encode()
@@ -193,6 +243,13 @@ impl Request {
                 Ask::Check(CheckAsk { chain, fitted, test: message.take("test", n_classes, m + 1)? })
             }
             Kind::Sparse => Ask::Sparse(SparseChain::take(&mut message, m, n_classes)?),
+            Kind::Ranges => Ask::Ranges,
+            Kind::Pick => Ask::Pick(PickAsk { places: message.take("places", 3, None)? }),
+            Kind::Gauge => {
+                let centre = message.take("centre", m, 1)?;
+                Ask::Gauge(GaugeAsk { centre, hashes: message.get("hashes")? })
+            }
+            Kind::SecondMoments => Ask::SecondMoments { by_class: message.get("by_class")? },
         };
         Ok(Request { run: message.get("run")?, round: message.get("round")?, prep, classes, ask })
     }

@@ -9,8 +9,11 @@ use crate::parts::check_shape;
 use crate::{Error, Result};
 use faer::Mat;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 const FORMAT: &str = "atomlearn.stats/1";
+/// Names of what is not a sum but a largest value begin so.
+pub(super) const LARGEST: &str = "largest.";
 /// How many neighbours are added together.
 pub const FAN_IN: usize = 16;
 
@@ -35,11 +38,17 @@ impl PartialStats {
         self.samples
     }
 
-    /// Adds to the sum of this name.
+    /// Adds to the sum of this name; of names that begin with [`LARGEST`] the larger values stay.
     pub(crate) fn add(&mut self, name: impl Into<String>, matrix: Mat<f64>) {
-        match self.sums.entry(name.into()) {
-            std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(matrix)),
-            std::collections::btree_map::Entry::Occupied(mut entry) => *entry.get_mut() += matrix,
+        let name = name.into();
+        let largest = name.starts_with(LARGEST);
+        match self.sums.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(matrix)),
+            Entry::Occupied(entry) if largest => {
+                let held = entry.into_mut();
+                *held = Mat::from_fn(held.nrows(), held.ncols(), |i, j| held[(i, j)].max(matrix[(i, j)]));
+            }
+            Entry::Occupied(mut entry) => *entry.get_mut() += matrix,
         }
     }
 

@@ -3,9 +3,9 @@
 //! `put` adds to what an answer already holds of the same sum, so that the blocks of a partition, and then the partitions, add up.
 
 use super::newton::{packed, unpacked};
-use super::stats::PartialStats;
+use super::stats::{LARGEST, PartialStats};
 use crate::Result;
-use faer::Mat;
+use faer::{Mat, Scale};
 
 /// The SVM of one class at one point, over the samples whose margin is violated.
 pub(super) struct SvmSums {
@@ -174,5 +174,126 @@ impl SparseSums {
             absolute: numbers[(0, 0)],
             multipliers,
         })
+    }
+}
+
+/// The smallest and the largest value of every feature, a column each.
+pub(crate) struct Ranges {
+    pub low: Mat<f64>,
+    pub high: Mat<f64>,
+}
+
+impl Ranges {
+    pub fn put(self, stats: &mut PartialStats) {
+        stats.add(format!("{LARGEST}low"), Scale(-1.0) * self.low);
+        stats.add(format!("{LARGEST}high"), self.high);
+    }
+
+    pub fn take(stats: &mut PartialStats, n_features: usize) -> Result<Self> {
+        let low = Scale(-1.0) * stats.take(&format!("{LARGEST}low"), n_features, 1)?;
+        Ok(Ranges { low, high: stats.take(&format!("{LARGEST}high"), n_features, 1)? })
+    }
+
+    /// The sizes of the classes in a partition, under a name of its own.
+    pub fn put_counts(partition: usize, counts: &[f64], stats: &mut PartialStats) {
+        stats.add(of_partition("counts", partition), Mat::from_fn(1, counts.len(), |_, c| counts[c]));
+    }
+
+    /// The sizes of the classes (columns) in every partition (rows).
+    pub fn take_counts(stats: &mut PartialStats, n_classes: usize) -> Result<Mat<f64>> {
+        let mut counts = Mat::zeros(stats.count, n_classes);
+        for p in 0..stats.count {
+            counts.row_mut(p).copy_from(stats.take(&of_partition("counts", p), 1, n_classes)?.row(0));
+        }
+        Ok(counts)
+    }
+}
+
+/// Some samples of a partition.
+pub(crate) struct Picked {
+    /// After preprocessing.
+    pub samples: Mat<f64>,
+    /// Where they are in the partition.
+    pub places: Vec<usize>,
+    /// [`super::sample_hash`] of each as it is in the data.
+    pub hashes: Vec<u64>,
+}
+
+impl Picked {
+    /// Under a name of the partition's own; hashes in two halves, which are whole numbers as floating-point ones.
+    pub fn put(self, partition: usize, stats: &mut PartialStats) {
+        let m = self.samples.nrows();
+        let entry = |i: usize, j: usize| match i.checked_sub(m) {
+            None => self.samples[(i, j)],
+            Some(0) => self.places[j] as f64,
+            Some(1) => (self.hashes[j] >> 32) as f64,
+            Some(_) => (self.hashes[j] & 0xffff_ffff) as f64,
+        };
+        stats.add(of_partition("picked", partition), Mat::from_fn(m + 3, self.places.len(), entry));
+    }
+
+    pub fn take(stats: &mut PartialStats, partition: usize, n_features: usize, count: usize) -> Result<Self> {
+        let all = stats.take(&of_partition("picked", partition), n_features + 3, count)?;
+        Ok(Picked {
+            samples: all.subrows(0, n_features).to_owned(),
+            places: (0..count).map(|j| all[(n_features, j)] as usize).collect(),
+            hashes: (0..count)
+                .map(|j| ((all[(n_features + 1, j)] as u64) << 32) | all[(n_features + 2, j)] as u64)
+                .collect(),
+        })
+    }
+}
+
+fn of_partition(name: &str, partition: usize) -> String {
+    format!("{name}.{partition}")
+}
+
+/// How features spread about a centre, a column each.
+pub(crate) struct GaugeSums {
+    /// `(x - centre)^2`.
+    pub squares: Mat<f64>,
+    /// `x - centre`.
+    pub rest: Mat<f64>,
+    /// How many samples equal each of those that were asked for.
+    pub equal: Mat<f64>,
+}
+
+impl GaugeSums {
+    pub fn put(self, stats: &mut PartialStats) {
+        stats.add("squares", self.squares);
+        stats.add("rest", self.rest);
+        stats.add("equal", self.equal);
+    }
+
+    pub fn take(stats: &mut PartialStats, n_features: usize, asked: usize) -> Result<Self> {
+        Ok(GaugeSums {
+            squares: stats.take("squares", n_features, 1)?,
+            rest: stats.take("rest", n_features, 1)?,
+            equal: stats.take("equal", asked, 1)?,
+        })
+    }
+}
+
+/// First and second moments about zero.
+pub(crate) struct MomentSums {
+    /// Sums of the samples of each class, features x classes.
+    pub sums: Mat<f64>,
+    /// `X X^T` packed, of all samples or one of each class.
+    pub scatters: Vec<Mat<f64>>,
+}
+
+impl MomentSums {
+    pub fn put(self, stats: &mut PartialStats) {
+        stats.add("sums", self.sums);
+        self.scatters.into_iter().enumerate().for_each(|(c, scatter)| stats.add(format!("second.{c}"), scatter));
+    }
+
+    /// Matrices are whole.
+    pub fn take(stats: &mut PartialStats, n_features: usize, n_classes: usize, by_class: bool) -> Result<Self> {
+        let sums = stats.take("sums", n_features, n_classes)?;
+        let packed = n_features * (n_features + 1) / 2;
+        let count = if by_class { n_classes } else { 1 };
+        let scatter = |c: usize| Ok(unpacked(&stats.take(&format!("second.{c}"), packed, 1)?, n_features));
+        Ok(MomentSums { sums, scatters: (0..count).map(scatter).collect::<Result<_>>()? })
     }
 }

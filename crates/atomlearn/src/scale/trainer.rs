@@ -7,7 +7,9 @@ use crate::observe::Trace;
 use crate::parts::check_shape;
 use crate::prep::{Needs, Prep, PrepSpec};
 use crate::registry::{self, METHODS, Method, Values};
-use crate::rounds::{Ask, Moments, PartialStats, Request, Rounds, ScatterSums, Start, about_the_mean, unpacked};
+use crate::rounds::{
+    Ask, Moments, PartialStats, Request, Rounds, Scatter, ScatterSums, Start, about_the_mean, unpacked,
+};
 use crate::{Error, Model, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
 use std::ops::ControlFlow;
@@ -166,11 +168,10 @@ impl Trainer {
             Stage::Rounds(rounds) => rounds.ask(&self.moments)?,
             Stage::Done(_) => return Ok(None),
         };
-        let centre = match &self.stage {
-            Stage::Rounds(rounds) => rounds.centre(&self.moments),
-            _ => None,
+        let prep = match &self.stage {
+            Stage::Rounds(rounds) => rounds.seen_through(&self.prep, &self.moments)?,
+            _ => self.prep.clone(),
         };
-        let prep = centre.map_or_else(|| self.prep.clone(), |centre| self.prep.centred_at(centre));
         let classes = self.classes.clone();
         Ok(Some(Request { run: self.run.clone(), round: self.round, prep, classes, ask }))
     }
@@ -212,7 +213,7 @@ impl Trainer {
                 let (mean, scatter) = take_scatter(stats, None, centre.as_ref(), n)?;
                 self.add_step(n, &mean, Some(&scatter), watch)
             }
-            Stage::Survey => self.take_survey(stats),
+            Stage::Survey => self.take_survey(stats, watch),
             Stage::Moments { by_class } => {
                 if !*by_class {
                     let (mean, scatter) = take_scatter(stats, None, self.moments.mean().as_ref(), n)?;
@@ -265,7 +266,7 @@ impl Trainer {
         Ok(())
     }
 
-    fn take_survey(&mut self, stats: &mut PartialStats) -> Result<()> {
+    fn take_survey(&mut self, stats: &mut PartialStats, watch: &mut dyn Observer) -> Result<()> {
         let m = self.prep.n_out()?;
         let mut found = stats.take_all("label.");
         let labels: Vec<String> = found.iter().map(|(label, _)| label.clone()).collect();
@@ -293,7 +294,11 @@ impl Trainer {
                 self.classes.len()
             )));
         }
-        self.stage = Stage::Moments { by_class: partitioned.by_class };
+        match partitioned.scatter {
+            Scatter::Nothing => return self.begin_method(&[], watch),
+            Scatter::Together => self.stage = Stage::Moments { by_class: false },
+            Scatter::ByClass => self.stage = Stage::Moments { by_class: true },
+        }
         Ok(())
     }
 

@@ -92,7 +92,9 @@ impl AutoModel {
     fn contributions(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let mut all = vec![Mat::zeros(self.classes.len(), x.ncols()); self.chosen.len()];
         for stage in &self.stages {
-            stage.contributions(x, |place, scores| all[place] = scores);
+            stage.contributions(x, |place, start, scores| {
+                all[place].subcols_mut(start, scores.ncols()).copy_from(scores);
+            });
         }
         all
     }

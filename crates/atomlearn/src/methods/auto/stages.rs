@@ -5,8 +5,8 @@ use super::fusion;
 use super::stored::{Form, Learned, PrimalKernel};
 use super::views::View;
 use crate::export::{Graph, Value};
-use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
-use crate::linalg::{Spd, column_energies, mul, scaled_columns};
+use crate::kernel::{Kernel, KernelMap};
+use crate::linalg::{Spd, column_energies, concat_columns, mul, scaled_columns, wide};
 use crate::loo::{PrimalCoder, Reading, Sums, residual_scores};
 use crate::score::{ClassResiduals, RidgeResiduals};
 use crate::svm::Svm;
@@ -23,8 +23,19 @@ pub(super) struct Stage {
     /// Roots of the weights of these samples, which kernel values are multiplied by.
     roots: Option<Vec<f64>>,
     /// Readings of the same input together: it is computed once.
-    readings: Vec<(Input, Vec<Prepared>)>,
+    readings: Vec<Group>,
 }
+
+/// Readings that read the same.
+struct Group {
+    input: Input,
+    readings: Vec<Prepared>,
+    /// The weights of its linear rules side by side: one product for all of them.
+    linear: Mat<f64>,
+}
+
+/// Samples that are brought before the rules together: their kernel values stay in the cache.
+const PORTION: usize = 128;
 
 /// A reading that is ready for new samples.
 struct Prepared {
@@ -48,6 +59,11 @@ enum Input {
 }
 
 impl Input {
+    /// The width of a Gaussian kernel, 0 for others.
+    fn gamma(&self) -> f64 {
+        if let Input::Gaussian(gamma) = self { *gamma } else { 0.0 }
+    }
+
     fn is_same(&self, other: &Input) -> bool {
         match (self, other) {
             (Input::Features, Input::Features) | (Input::Products, Input::Products) => true,
@@ -58,14 +74,19 @@ impl Input {
     }
 }
 
-/// Readings by what they read, in the order in which inputs first occur.
-fn grouped(readings: Vec<(Input, Prepared)>) -> Vec<(Input, Vec<Prepared>)> {
-    let mut groups: Vec<(Input, Vec<Prepared>)> = Vec::new();
+/// Readings by what they read; Gaussian kernels come from wide to narrow.
+fn grouped(readings: Vec<(Input, Prepared)>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
     for (input, reading) in readings {
-        match groups.iter_mut().find(|(known, _)| known.is_same(&input)) {
-            Some((_, group)) => group.push(reading),
-            None => groups.push((input, vec![reading])),
+        match groups.iter_mut().find(|group| group.input.is_same(&input)) {
+            Some(group) => group.readings.push(reading),
+            None => groups.push(Group { input, readings: vec![reading], linear: Mat::new() }),
         }
+    }
+    groups.sort_by(|a, b| a.input.gamma().total_cmp(&b.input.gamma()));
+    for group in &mut groups {
+        let weights: Vec<Mat<f64>> = group.readings.iter().filter_map(Prepared::weights).cloned().collect();
+        group.linear = concat_columns(&weights);
     }
     groups
 }
@@ -126,7 +147,7 @@ fn dual_stage<'a>(
         Ok((input, Prepared::new(place, choice, rule)))
     };
     let readings = grouped(chosen.collect::<Vec<_>>().into_par_iter().map(prepared).collect::<Result<_>>()?);
-    let needed = readings.iter().any(|(input, _)| matches!(input, Input::Products | Input::Gaussian(_)));
+    let needed = readings.iter().any(|group| matches!(group.input, Input::Products | Input::Gaussian(_)));
     let roots = roots.map(<[f64]>::to_vec);
     Ok(Stage { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), roots, readings })
 }
@@ -167,8 +188,7 @@ impl PrimalKernel {
     /// Nystroem's map, if the kernel is not linear.
     pub fn map(&self) -> Result<Option<KernelMap>> {
         let Some(landmarks) = &self.landmarks else { return Ok(None) };
-        let spec = KernelSpec { kernel: Kernel::Rbf, gamma: Gamma::Fixed(self.gamma), landmarks: None };
-        KernelMap::fit(&spec, landmarks, &mut ()).map(Some)
+        KernelMap::fit(&super::search::rbf(self.gamma), landmarks, &mut ()).map(Some)
     }
 }
 
@@ -177,21 +197,43 @@ impl Prepared {
         Prepared { place, scale: choice.scale, weight: choice.weight, rule }
     }
 
-    /// Scores of samples with these values of its input and this kernel value with themselves.
-    fn scores(&self, values: MatRef<'_, f64>, energy: &[f64]) -> Mat<f64> {
+    /// Of a linear rule.
+    fn weights(&self) -> Option<&Mat<f64>> {
+        if let Rule::Linear(rule) = &self.rule { Some(&rule.weights) } else { None }
+    }
+
+    /// Scores of samples with these values of its input and this kernel value with themselves, unless its rule is linear.
+    fn scores(&self, values: MatRef<'_, f64>, energy: &[f64]) -> Option<Mat<f64>> {
         match &self.rule {
-            Rule::Linear(rule) => rule.scores(values),
+            Rule::Linear(_) => None,
             Rule::Residual(inverse, residuals) => {
                 let codes = mul(inverse, values);
-                residual_scores(&residuals.of_products(energy, &codes, values))
+                Some(residual_scores(&residuals.of_products(energy, &codes, values)))
             }
-            Rule::FeatureResidual(residuals) => residual_scores(&residuals.of(values)),
+            Rule::FeatureResidual(residuals) => Some(residual_scores(&residuals.of(values))),
             // Moments that hold no class scatters are refused when the model is put together.
-            Rule::PrimalResidual(coder) => match coder.residual_scores(values) {
+            Rule::PrimalResidual(coder) => Some(match coder.residual_scores(values) {
                 Ok(scores) => scores,
                 Err(_) => Mat::zeros(coder.moments().counts.len(), values.ncols()),
-            },
+            }),
         }
+    }
+}
+
+impl Group {
+    /// Scores of each of its readings.
+    fn scores(&self, values: MatRef<'_, f64>, energy: &[f64]) -> Vec<Mat<f64>> {
+        let any = self.linear.ncols() > 0;
+        let linear = if any { mul(self.linear.transpose(), values) } else { Mat::new() };
+        let mut first = 0;
+        let of_reading = |reading: &Prepared| match &reading.rule {
+            Rule::Linear(rule) => {
+                first += rule.bias.len();
+                rule.with_bias(linear.subrows(first - rule.bias.len(), rule.bias.len()).to_owned())
+            }
+            _ => reading.scores(values, energy).unwrap_or_else(Mat::new),
+        };
+        self.readings.iter().map(of_reading).collect()
     }
 }
 
@@ -204,7 +246,7 @@ impl Stage {
     /// Whether the sizes of all readings agree; parts of a hostile file may not fit together.
     pub fn fits(&self, n_features: usize, n_classes: usize) -> bool {
         let n_samples = self.samples.as_ref().map_or(0, |(samples, _)| samples.ncols());
-        self.readings.iter().all(|(input, readings)| {
+        self.readings.iter().all(|Group { input, readings, .. }| {
             let n_in = match input {
                 Input::Features => n_features,
                 Input::Products | Input::Gaussian(_) => n_samples,
@@ -223,34 +265,50 @@ impl Stage {
     }
 
     /// Kernel values of samples with the training samples, times the roots of the weights of these; `None` if there are none.
-    fn weighted(&self, input: &Input, values: Option<&Mat<f64>>) -> Option<Mat<f64>> {
+    fn weighted(&self, input: &Input, values: MatRef<'_, f64>) -> Option<Mat<f64>> {
         let roots = self.roots.as_ref()?;
-        let values = values?;
         let of_samples = matches!(input, Input::Products | Input::Gaussian(_));
         of_samples.then(|| Mat::from_fn(values.nrows(), values.ncols(), |i, j| roots[i] * values[(i, j)]))
     }
 
-    /// Calls `add` with the number of each reading of this view and its contribution, weight times normalised score, classes x
-    /// samples.
-    pub fn contributions(&self, x: MatRef<'_, f64>, mut add: impl FnMut(usize, Mat<f64>)) {
-        let x = self.view.apply(x);
-        let norms: Vec<f64> = column_energies(&x);
-        let products = self.samples.as_ref().map(|(samples, _)| mul(samples.transpose(), &x));
-        for (input, readings) in &self.readings {
-            let values = match (input, &self.samples, &products) {
+    /// Calls `add` with the number of each reading of this view, where the samples begin, and its contribution, weight times normalised
+    /// score, classes x samples.
+    pub fn contributions(&self, x: MatRef<'_, f64>, mut add: impl FnMut(usize, usize, Mat<f64>)) {
+        for start in (0..x.ncols()).step_by(PORTION) {
+            let x = x.subcols(start, PORTION.min(x.ncols() - start));
+            self.contributions_of_portion(self.view.apply(x).as_ref(), |place, scores| add(place, start, scores));
+        }
+    }
+
+    fn contributions_of_portion(&self, x: MatRef<'_, f64>, mut add: impl FnMut(usize, Mat<f64>)) {
+        let norms: Vec<f64> = column_energies(x);
+        let products = self.samples.as_ref().map(|(samples, _)| mul(samples.transpose(), x));
+        // Without weights: a narrower kernel's values are powers of these.
+        let mut kernel: Option<(f64, Mat<f64>)> = None;
+        for group in &self.readings {
+            let mapped;
+            let values = match (&group.input, &self.samples, &products) {
                 (Input::Gaussian(gamma), Some((_, own)), Some(products)) => {
-                    Some(gaussian(products.as_ref(), own, &norms, *gamma))
+                    kernel = Some(match kernel.take() {
+                        Some((wider, values)) if squarings(wider, *gamma).is_some() => {
+                            (*gamma, narrowed(values, wider, *gamma))
+                        }
+                        _ => (*gamma, gaussian(products.as_ref(), own, &norms, *gamma)),
+                    });
+                    kernel.as_ref().map_or(x, |(_, values)| values.as_ref())
                 }
-                (Input::Mapped(map), ..) => Some(map.apply(x.as_ref())),
-                _ => None,
+                (Input::Products, _, Some(products)) => products.as_ref(),
+                (Input::Mapped(map), ..) => {
+                    mapped = map.apply(x);
+                    mapped.as_ref()
+                }
+                _ => x,
             };
-            let linear = if matches!(input, Input::Products) { products.as_ref() } else { None };
-            let weighted = self.weighted(input, values.as_ref().or(linear));
-            let values = weighted.as_ref().or(values.as_ref()).or(linear).unwrap_or(&x).as_ref();
+            let weighted = self.weighted(&group.input, values);
+            let values = weighted.as_ref().map_or(values, |weighted| weighted.as_ref());
             // Of the sample with itself.
-            let energy = if matches!(input, Input::Gaussian(_)) { &vec![1.0; norms.len()] } else { &norms };
-            for reading in readings {
-                let mut scores = reading.scores(values, energy);
+            let energy = if matches!(group.input, Input::Gaussian(_)) { &vec![1.0; norms.len()] } else { &norms };
+            for (reading, mut scores) in group.readings.iter().zip(group.scores(values, energy)) {
                 fusion::normalise(&mut scores, reading.scale);
                 scores *= faer::Scale(reading.weight);
                 add(reading.place, scores);
@@ -263,7 +321,7 @@ impl Stage {
         let x = self.view.export(graph, x);
         let samples = self.samples.as_ref().map(|(samples, _)| samples.as_ref());
         let mut contributions = Vec::new();
-        for (input, readings) in &self.readings {
+        for Group { input, readings, .. } in &self.readings {
             let values = match (input, samples) {
                 (Input::Products, Some(samples)) => graph.times(&x, samples),
                 (Input::Gaussian(gamma), Some(samples)) => Kernel::Rbf.export(*gamma, samples, graph, &x),
@@ -314,6 +372,27 @@ impl Prepared {
         let scores = graph.op("Min", &[&scores, &high]);
         graph.op("Mul", &[&scores, &weight])
     }
+}
+
+/// How often values of a Gaussian kernel are squared to get those of a narrower one: widths are powers of four apart.
+fn squarings(wider: f64, narrower: f64) -> Option<u32> {
+    (1..=2).find(|&twice| wider * 4f64.powi(twice) == narrower).map(|twice| 2 * twice as u32)
+}
+
+/// The values of a narrower kernel from those of a wider one: a few products take less time than an exponential.
+fn narrowed(mut values: Mat<f64>, wider: f64, narrower: f64) -> Mat<f64> {
+    let times = squarings(wider, narrower).unwrap_or(0);
+    for j in 0..values.ncols() {
+        let column = values.col_as_slice_mut(j);
+        wide!({
+            for value in column.iter_mut() {
+                for _ in 0..times {
+                    *value *= *value;
+                }
+            }
+        });
+    }
+    values
 }
 
 /// [`residual_scores`] in a graph, from squared residuals and energies of codes, samples x classes.

@@ -143,7 +143,8 @@ impl Learned {
             true => dual_form(parts, n_features, weights.as_deref())?,
             false => primal_form(parts, n_features, &chosen)?,
         };
-        let facts = Facts { twins: count(0), single: count(1), classes: n_classes };
+        let of_some = matches!(form, Form::Primal { .. });
+        let facts = Facts { twins: count(0), single: count(1), classes: n_classes, of_some };
         Ok(Learned { views, chosen, form, log_probabilities, judged, weights, facts })
     }
 }

@@ -123,7 +123,7 @@ fn groups_are_left_out_together() {
 }
 
 fn large(train: &Dataset) -> AutoModel {
-    let learned = super::large::learn(&Auto::default(), train, Facts::of(train), &mut ()).unwrap();
+    let learned = super::large::learn(&Auto::default(), train, &mut ()).unwrap();
     AutoModel::new(train.classes().to_vec(), learned).unwrap()
 }
 
@@ -202,6 +202,88 @@ fn bits_do_not_depend_on_threads_in_the_form_for_many_samples() {
     assert!(run(1) == run(3));
 }
 
+/// Classes mixed, one feature constant and one far from zero.
+fn mixed_samples() -> (Mat<f64>, Vec<String>) {
+    let data = synth::blobs(4, 75, 6, 11);
+    let targets = data.targets();
+    let order: Vec<usize> = (0..300).map(|i| i * 7 % 300).collect();
+    let x = Mat::from_fn(8, 300, |i, j| match i {
+        6 => 0.3,
+        7 => 30.0 + data.x()[(0, order[j])] * data.x()[(1, order[j])],
+        _ => data.x()[(i, order[j])],
+    });
+    (x, order.iter().map(|&i| format!("class {}", targets[i])).collect())
+}
+
+fn in_partitions(x: &Mat<f64>, labels: &[String], partitions: usize, prep: &str) -> crate::Model {
+    use crate::scale::{Arrays, Setup, Trainer};
+    let auto = registry::method("auto").unwrap();
+    let (prep, params) = auto.settle(Some(&prep.parse().unwrap()), &Values::new()).unwrap();
+    let mut arrays = Arrays::new(x.as_ref(), labels);
+    arrays.partitions = partitions;
+    let setup = Setup { method: "auto".into(), params, prep, partitions, n_features: x.nrows(), data: "test".into() };
+    let mut trainer = Trainer::new(setup, "run".into()).unwrap();
+    let mut memos = Vec::new();
+    while let Some(request) = trainer.request().unwrap() {
+        let stats = arrays.answer(&request, &mut memos, |_| Ok(())).unwrap();
+        trainer.absorb(stats, &mut ()).unwrap();
+    }
+    trainer.model().unwrap().unwrap()
+}
+
+/// The form for many samples in memory and in partitions: different sums, the same search.
+#[test]
+fn partitions_give_what_all_samples_together_give() {
+    let (x, labels) = mixed_samples();
+    let train = Dataset::new(&x, &labels).unwrap();
+    let expected = large(&train);
+    let scores = expected.scores(x.as_ref()).unwrap();
+    for partitions in [1, 3, 8] {
+        let model = in_partitions(&x, &labels, partitions, "none");
+        let found = AutoModel::of(model.classifier()).unwrap();
+        let difference = (model.scores(x.as_ref()).unwrap() - &scores).norm_max();
+        assert!(difference < 1e-8 * scores.norm_max(), "{partitions}: {difference:e}");
+        let (a, at) = found.left_out_probabilities();
+        let (b, expected_at) = expected.left_out_probabilities();
+        assert_eq!(at, expected_at, "{partitions}");
+        assert!((a - b).norm_max() < 1e-8);
+        let reading = |chosen: &ChosenReading| (chosen.reading.clone(), chosen.view.clone(), chosen.kappa);
+        let readings = |model: &AutoModel| model.report().chosen.iter().map(reading).collect::<Vec<_>>();
+        assert_eq!(readings(found), readings(&expected));
+        assert_eq!(found.report().warnings, expected.report().warnings);
+    }
+}
+
+/// Samples that the user preprocessed are the only view there, too.
+#[test]
+fn partitions_take_prepared_samples_as_they_are() {
+    let (x, labels) = mixed_samples();
+    let model = in_partitions(&x, &labels, 3, "center,unit");
+    let report = AutoModel::of(model.classifier()).unwrap().report().clone();
+    assert!(report.chosen.iter().all(|chosen| chosen.view == "given"));
+    let (_, prepared) = "center,unit".parse::<crate::prep::PrepSpec>().unwrap().fit(&x, &mut ()).unwrap();
+    let given = Auto { views: Some(Views::Given), ..Auto::default() };
+    let train = Dataset::new(&prepared, &labels).unwrap();
+    let learned = super::large::learn(&given, &train, &mut ()).unwrap();
+    let expected = AutoModel::new(train.classes().to_vec(), learned).unwrap().scores(prepared.as_ref()).unwrap();
+    let difference = (model.scores(x.as_ref()).unwrap() - &expected).norm_max();
+    assert!(difference < 1e-8 * expected.norm_max(), "{difference:e}");
+}
+
+/// In partitions twins and single samples are counted as in memory, though no partition sees both of a pair.
+#[test]
+fn partitions_notice_twins_and_single_samples() {
+    let (mut x, mut labels) = mixed_samples();
+    (0..8).for_each(|i| x[(i, 299)] = x[(i, 3)]);
+    labels[299] = labels[3].clone();
+    labels[150] = "alone".into();
+    let train = Dataset::new(&x, &labels).unwrap();
+    let expected = large(&train).report().warnings.clone();
+    assert!(expected.len() == 2 && expected[0].starts_with("2 of the samples that are left out"), "{expected:?}");
+    let model = in_partitions(&x, &labels, 5, "none");
+    assert_eq!(AutoModel::of(model.classifier()).unwrap().report().warnings, expected);
+}
+
 /// A sample of weight `w` is `w` equal samples that are left out together: everything is chosen alike, and every probability is the same.
 #[test]
 fn whole_weights_equal_repeated_samples_of_one_group() {
@@ -231,6 +313,36 @@ fn whole_weights_equal_repeated_samples_of_one_group() {
         let restored = auto.restore(parts).unwrap();
         assert_eq!(restored.scores(test.x()).unwrap(), found.scores(test.x()).unwrap());
         assert_eq!(restored.report(), found.report());
+    }
+}
+
+/// Values of narrow Gaussian kernels are powers of those of wide ones, and weights must not be among what is squared.
+#[test]
+fn weights_are_no_part_of_the_powers_of_gaussian_values() {
+    let (train, test) = (synth::blobs(3, 9, 6, 1), synth::blobs(3, 50, 6, 2));
+    let weights: Vec<f64> = (0..27).map(|i| 1.0 + (i * i % 3) as f64).collect();
+    let repeated: Vec<usize> = (0..27).flat_map(|i| vec![i; weights[i] as usize]).collect();
+    let names: Vec<String> = train.targets().iter().map(|&c| train.classes()[c].clone()).collect();
+    let longer: Vec<String> = repeated.iter().map(|&i| names[i].clone()).collect();
+    let twins = Dataset::new(select_columns(train.x(), &repeated), &longer).unwrap();
+    let weighted = Dataset::new(train.x(), &names).unwrap().with_weights(&weights).unwrap();
+    let auto = Auto { views: Some(Views::Given), ..Auto::default() };
+    // Every reading of the linear kernel and of four Gaussian ones, each four times as narrow as the one before.
+    let choices: Vec<[f64; 6]> = (0..15)
+        .map(|e| {
+            let gamma = [0.0, 0.05, 0.2, 0.8, 3.2][e / 3];
+            [(e % 3) as f64, ViewKind::Given.number(), gamma, 0.1, 1.0, 1.0]
+        })
+        .collect();
+    let readings = |data: &Dataset| {
+        let mut parts = auto.fit(data, &mut ()).unwrap().parts();
+        parts.take("chosen").unwrap();
+        parts.put("chosen", Mat::from_fn(6, choices.len(), |row, e| choices[e][row]));
+        auto.restore(parts).unwrap().explain(test.x()).unwrap()
+    };
+    for (e, (found, expected)) in readings(&weighted).iter().zip(readings(&twins)).enumerate() {
+        let difference = (found - &expected).norm_max();
+        assert!(difference < 1e-7 * expected.norm_max(), "{:?}: {difference:e}", choices[e]);
     }
 }
 

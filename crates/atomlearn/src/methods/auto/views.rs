@@ -2,6 +2,8 @@
 
 use crate::export::{Graph, Value};
 use crate::linalg::column_norms;
+use crate::prep::Prep;
+use crate::rounds::{GaugeSums, Ranges};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 
@@ -82,6 +84,46 @@ impl View {
         view
     }
 
+    /// The same from how the features spread.
+    pub fn of(kind: ViewKind, spread: &Spread) -> Self {
+        let m = spread.features.len();
+        let largest = spread.features.iter().fold(0.0f64, |top, feature| top.max(feature.largest));
+        let mut view = View { kind, magnitude: power_of_two(largest), shift: vec![0.0; m], scale: vec![1.0; m] };
+        if kind == ViewKind::Unit {
+            return view;
+        }
+        let mut energy = 0.0;
+        for (i, feature) in spread.features.iter().enumerate() {
+            let &Feature { mean, variance, largest, farthest } = feature;
+            if kind == ViewKind::Given {
+                energy += (variance + mean * mean) / view.magnitude / view.magnitude;
+                continue;
+            }
+            view.shift[i] = mean / view.magnitude;
+            let far = farthest / view.magnitude;
+            view.scale[i] = if farthest <= CONSTANT * largest || far < SMALLEST || variance <= 0.0 {
+                0.0
+            } else {
+                view.magnitude / variance.sqrt()
+            };
+            energy += f64::from(u8::from(view.scale[i] > 0.0));
+        }
+        let length = energy.sqrt();
+        let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
+        view.scale.iter_mut().for_each(|scale| *scale /= length);
+        view
+    }
+
+    /// The preprocessing whose samples are those of `prep` in this view.
+    pub fn after(&self, prep: &Prep) -> Prep {
+        if self.kind == ViewKind::Unit {
+            return prep.then_unit();
+        }
+        let shift: Vec<f64> = self.shift.iter().map(|shift| shift * self.magnitude).collect();
+        let scale: Vec<f64> = self.scale.iter().map(|scale| scale / self.magnitude).collect();
+        prep.then_scaled(&shift, &scale)
+    }
+
     /// The samples in this view.
     pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         if self.kind != ViewKind::Unit {
@@ -129,6 +171,36 @@ impl View {
         let shift = column[2..2 + m].to_vec();
         let scale = column[2 + m..].to_vec();
         Ok(View { kind, magnitude: column[1], shift, scale })
+    }
+}
+
+/// How features spread, from sums over samples that are never together.
+pub(super) struct Spread {
+    features: Vec<Feature>,
+}
+
+struct Feature {
+    mean: f64,
+    variance: f64,
+    /// The largest absolute value.
+    largest: f64,
+    /// The largest distance to the mean.
+    farthest: f64,
+}
+
+impl Spread {
+    /// From sums of `n` samples about `centre`.
+    pub fn new(ranges: &Ranges, centre: &Mat<f64>, gauge: &GaugeSums, n: f64) -> Self {
+        let feature = |i: usize| {
+            let low = ranges.low[(i, 0)];
+            let high = ranges.high[(i, 0)];
+            // What rounding put between the centre and the mean.
+            let rest = gauge.rest[(i, 0)] / n;
+            let mean = centre[(i, 0)] + rest;
+            let variance = gauge.squares[(i, 0)] / n - rest * rest;
+            Feature { mean, variance, largest: low.abs().max(high.abs()), farthest: (mean - low).max(high - mean) }
+        };
+        Spread { features: (0..centre.nrows()).map(feature).collect() }
     }
 }
 

@@ -8,8 +8,8 @@ use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
 use crate::linalg::{Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Start, restore_svm,
-    store_svm,
+    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Scatter, Start,
+    restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Parts, Result, Step};
@@ -270,7 +270,7 @@ impl CadlRounds {
 }
 
 impl Partitioned for Cadl {
-    const BY_CLASS: bool = true;
+    const SCATTER: Scatter = Scatter::ByClass;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
         Ok(Start::Rounds(Box::new(CadlRounds::begin(self, moments, scatters, watch)?)))

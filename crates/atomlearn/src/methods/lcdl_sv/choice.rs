@@ -5,7 +5,7 @@
 //! answers wins; among equals the nearest to the authors' values.
 
 use super::{LcdlSv, Rule};
-use crate::folds::stratified;
+use crate::folds::{grouped, stratified};
 use crate::grid::{Axis, ITERATIONS as MAX_ITER, combination, size, steps_from};
 use crate::linalg::select_columns;
 use crate::method::Method;
@@ -27,8 +27,11 @@ const ETA2: [f64; 7] = [0.2, 1.0, 5.0, 20.0, 100.0, 300.0, 1000.0];
 /// The values in place of what is open in `given`, or those of the authors' code where there are too few samples.
 pub(super) fn choose(given: &LcdlSv, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSv> {
     let fixed = to_map(&given.authors());
-    let by_class = train.blocks().ranges().map(|range| range.collect()).collect();
-    let Ok(parts) = stratified(by_class, FOLDS, SEED) else {
+    let parts = match train.groups() {
+        Some(groups) => grouped(groups, &train.targets(), train.n_classes(), FOLDS),
+        None => stratified(train.blocks().ranges().map(|range| range.collect()).collect(), FOLDS, SEED),
+    };
+    let Ok(parts) = parts else {
         watch.note(&format!(
             "lcdl-sv: too few samples to choose by; the authors' values are used: {}",
             text(given, &fixed)
@@ -57,8 +60,10 @@ pub(super) fn choose(given: &LcdlSv, train: &Dataset, watch: &mut dyn Observer) 
     values.extend(combination(&open.axes(), best));
     let accuracy = 100.0 * totals[best].unwrap_or(0) as f64 / judged.max(1) as f64;
     watch.note(&format!(
-        "lcdl-sv: {} were chosen by cross-validation within the training samples ({FOLDS} folds, accuracy {accuracy:.1} %)",
-        text(given, &values)
+        "lcdl-sv: {} were chosen by cross-validation within the training samples ({} folds{}, accuracy {accuracy:.1} %)",
+        text(given, &values),
+        parts.len(),
+        if train.groups().is_some() { " of whole groups" } else { "" }
     ));
     from_map(&values)
 }

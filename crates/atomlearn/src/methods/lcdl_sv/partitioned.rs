@@ -16,7 +16,7 @@ use crate::linalg::{gram, mul, qr, relative_change};
 use crate::params::AtomCount;
 use crate::rounds::{
     Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk, RightSums,
-    Rounds, Start, class_pca_mean, restore_svm, store_svm,
+    Rounds, Scatter, Start, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
@@ -293,7 +293,7 @@ impl LcdlRounds {
 }
 
 impl Partitioned for LcdlSv {
-    const BY_CLASS: bool = true;
+    const SCATTER: Scatter = Scatter::ByClass;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
         Ok(Start::Rounds(Box::new(LcdlRounds::begin(self, moments, scatters, watch)?)))

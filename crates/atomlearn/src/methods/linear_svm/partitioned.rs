@@ -1,8 +1,9 @@
 //! The linear SVM from sums over partitions, see [`crate::rounds`].
 
 use super::{LinearSvm, THETA};
+use crate::prep::Prep;
 use crate::rounds::{
-    Ask, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Start, SvmAsk, bordered,
+    Ask, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Scatter, Start, SvmAsk, bordered,
 };
 use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
@@ -27,7 +28,7 @@ impl LinearSvmRounds {
 }
 
 impl Partitioned for LinearSvm {
-    const BY_CLASS: bool = false;
+    const SCATTER: Scatter = Scatter::Together;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {
         Ok(Start::Rounds(Box::new(LinearSvmRounds::begin(&self, moments, scatters)?)))
@@ -39,8 +40,8 @@ impl Partitioned for LinearSvm {
 }
 
 impl Rounds for LinearSvmRounds {
-    fn centre(&self, moments: &Moments) -> Option<Mat<f64>> {
-        Some(moments.mean())
+    fn seen_through(&self, prep: &Prep, moments: &Moments) -> Result<Prep> {
+        Ok(prep.centred_at(moments.mean()))
     }
 
     fn ask(&self, _: &Moments) -> Result<Ask> {

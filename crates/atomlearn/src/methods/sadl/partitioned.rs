@@ -8,8 +8,8 @@ use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
 use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue};
 use crate::rounds::{
-    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, SparseChain, SparseLink, SparseStep,
-    SparseSums, Start, unpacked,
+    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, Scatter, SparseChain, SparseLink,
+    SparseStep, SparseSums, Start, unpacked,
 };
 use crate::{Error, Observer, Parts, Result, Step};
 use faer::{Mat, Scale};
@@ -234,7 +234,7 @@ impl SadlState {
 }
 
 impl Partitioned for Sadl {
-    const BY_CLASS: bool = false;
+    const SCATTER: Scatter = Scatter::Together;
     const CLASS_MATRICES: bool = false;
 
     fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {

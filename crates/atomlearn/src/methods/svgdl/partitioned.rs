@@ -4,8 +4,8 @@
 use super::{Svgdl, USUAL_ATOMS};
 use crate::linalg::{Spd, gram, relative_change, trace};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, Start, class_pca_mean,
-    restore_svm, store_svm,
+    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, Scatter, Start,
+    class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
@@ -115,7 +115,7 @@ impl SvgdlRounds {
 }
 
 impl Partitioned for Svgdl {
-    const BY_CLASS: bool = true;
+    const SCATTER: Scatter = Scatter::ByClass;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
         Ok(Start::Rounds(Box::new(SvgdlRounds::begin(self, moments, scatters, watch)?)))

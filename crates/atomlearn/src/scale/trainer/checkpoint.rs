@@ -3,7 +3,7 @@
 use super::{Setup, Stage, Trainer, partitioned};
 use crate::observe::{Trace, TraceStep};
 use crate::params::Values;
-use crate::rounds::{Message, Moments, put_prep, take_prep};
+use crate::rounds::{Message, Moments, Scatter, put_prep, take_prep};
 use crate::{Error, Result};
 
 const FORMAT: &str = "atomlearn.checkpoint/1";
@@ -68,7 +68,8 @@ impl Trainer {
                 return Err(Error::Data("the checkpoint's classes do not fit its counts".into()));
             }
             let sums = message.take("moments.sums", m, n_classes)?;
-            let known = if stage.ends_with("moments") { 0 } else { m };
+            let without = partitioned(trainer.method)?.scatter == Scatter::Nothing;
+            let known = if without || stage.ends_with("moments") { 0 } else { m };
             trainer.moments = Moments { counts, sums, outer: message.take("moments.outer", known, known)? };
         }
         let values = &trainer.setup.params;
