@@ -1,7 +1,7 @@
 //! Random starting points: one seed, one stream per class or matrix.
 
-use crate::linalg::{mul, normalize_columns};
-use crate::range::Reduced;
+use crate::linalg::normalize_columns;
+use crate::span::Span;
 use crate::{Error, Result};
 use faer::Mat;
 use rand::SeedableRng;
@@ -28,21 +28,27 @@ pub fn gaussian(rng: &mut ChaCha8Rng, rows: usize, cols: usize) -> Mat<f64> {
 pub struct ClassDraws<'a> {
     streams: Vec<ChaCha8Rng>,
     n_features: usize,
-    range: Option<&'a Reduced>,
+    span: Option<&'a Span<'a>>,
 }
 
 impl<'a> ClassDraws<'a> {
-    /// For atoms over `n_features` features; with `range`, what is drawn is what the reduced samples can see of them.
-    pub fn new(seed: u64, n_classes: usize, n_features: usize, range: Option<&'a Reduced>) -> Self {
-        ClassDraws { streams: (0..n_classes).map(|c| stream(seed, c)).collect(), n_features, range }
+    /// For atoms over so many features.
+    pub fn new(n_classes: usize, n_features: usize, seed: u64) -> Self {
+        ClassDraws { streams: (0..n_classes).map(|c| stream(seed, c)).collect(), n_features, span: None }
+    }
+
+    /// For atoms over all features of the data, of which the part is taken that the samples can see.
+    pub fn within(span: &'a Span<'a>, seed: u64) -> Self {
+        let full = span.full();
+        ClassDraws { span: Some(span), ..ClassDraws::new(full.n_classes(), full.n_features(), seed) }
     }
 
     /// The next `count` atoms of class `c` in columns: uniform on the unit sphere of all features, then projected.
     pub fn atoms(&mut self, c: usize, count: usize) -> Mat<f64> {
         let mut drawn = gaussian(&mut self.streams[c], self.n_features, count);
         normalize_columns(drawn.as_mut());
-        match self.range {
-            Some(range) => mul(range.basis.transpose(), &drawn),
+        match self.span {
+            Some(span) => span.project_columns(drawn),
             None => drawn,
         }
     }
@@ -69,24 +75,24 @@ impl<'a> ClassDraws<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::column_norms;
-    use crate::{range, synth};
+    use crate::linalg::{column_norms, mul};
+    use crate::synth;
 
     #[test]
     fn streams_repeat_and_differ() {
-        let mut draws = ClassDraws::new(3, 2, 7, None);
+        let mut draws = ClassDraws::new(2, 7, 3);
         let (a, b, more) = (draws.atoms(0, 4), draws.atoms(1, 4), draws.atoms(0, 4));
         assert!(column_norms(&a).iter().all(|n| (n - 1.0).abs() < 1e-14));
-        assert!(a != b && a != more && a == ClassDraws::new(3, 9, 7, None).atoms(0, 4));
-        assert!(a != ClassDraws::new(4, 2, 7, None).atoms(0, 4));
+        assert!(a != b && a != more && a == ClassDraws::new(9, 7, 3).atoms(0, 4));
+        assert!(a != ClassDraws::new(2, 7, 4).atoms(0, 4));
     }
 
     #[test]
     fn streams_go_on_from_any_position() {
-        let mut draws = ClassDraws::new(3, 2, 7, None);
+        let mut draws = ClassDraws::new(2, 7, 3);
         for count in 0..40 {
             draws.atoms(0, count % 3);
-            let mut again = ClassDraws::new(3, 2, 7, None);
+            let mut again = ClassDraws::new(2, 7, 3);
             again.seek(&draws.positions()).unwrap();
             assert!(again.atoms(0, 2) == draws.atoms(0, 2) && again.atoms(1, 1) == draws.atoms(1, 1), "{count}");
         }
@@ -95,10 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn drawn_in_the_range_means_projected() {
-        let reduced = range::reduce(&synth::blobs(2, 3, 20, 1)).unwrap().unwrap();
-        let seen = ClassDraws::new(1, 2, 20, Some(&reduced)).atoms(1, 3);
-        let all = ClassDraws::new(1, 2, 20, None).atoms(1, 3);
-        assert!((seen - mul(reduced.basis.transpose(), &all)).norm_max() < 1e-15);
+    fn drawn_in_the_span_means_projected() {
+        let full = synth::blobs(2, 3, 20, 1);
+        let span = Span::of(&full).unwrap();
+        let seen = ClassDraws::within(&span, 1).atoms(1, 3);
+        let all = ClassDraws::new(2, 20, 1).atoms(1, 3);
+        assert!((seen - mul(span.basis().unwrap().transpose(), &all)).norm_max() < 1e-15);
     }
 }

@@ -75,15 +75,10 @@ pub trait Fit: Params + Send + Sync + 'static {
         self.clone()
     }
 
-    /// Learns from valid data with valid parameters, after [`Fit::choose`].
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model>;
-
-    /// What [`Fit::learn`] would have given, to the bit, from the state of one of its iterations; the state may come from a
-    /// hostile file. Steps and warnings are those of the iterations that are left.
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
-        let _ = (train, state, watch);
-        Err(Error::Data(format!("`{}` does not iterate: there is nothing to resume", Self::KEY)))
-    }
+    /// Learns from valid data with valid parameters, after [`Fit::choose`]: from the beginning, or, in methods that
+    /// [iterate](Fit::ITERATES), from the state of one of its iterations. A state leads to the same bits as the beginning; it may
+    /// come from a hostile file. Steps and warnings are those of the iterations that are left.
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<Self::Model>;
 
     /// Rebuilds a model from what [`Classifier::store`] put in; the parts may come from a hostile file.
     fn restore(&self, parts: Parts) -> Result<Self::Model>;
@@ -109,18 +104,27 @@ pub trait Fit: Params + Send + Sync + 'static {
         self.validate(train)
     }
 
+    /// Refuses a state where no iteration could have left it.
+    fn check_resumable() -> Result<()> {
+        match Self::ITERATES {
+            true => Ok(()),
+            false => Err(Error::Data(format!("`{}` does not iterate: there is nothing to resume", Self::KEY))),
+        }
+    }
+
     /// Checks everything, then learns.
     fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Self::Model> {
         params::check(self)?;
         self.check(train)?;
-        self.choose(train, watch)?.learn(train, watch)
+        self.choose(train, watch)?.learn(train, None, watch)
     }
 
     /// Checks everything, then goes on from a state that the same parameters left on the same data; `max_iter` may be larger.
     fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Self::Model> {
+        Self::check_resumable()?;
         params::check(self)?;
         self.check(train)?;
-        self.choose(train, watch)?.learn_on(train, state, watch)
+        self.choose(train, watch)?.learn(train, Some(state), watch)
     }
 }
 

@@ -1,18 +1,20 @@
 //! The graph of nearest atoms and its Laplacian.
 
 use crate::linalg::{View, column, gram, mul, wide};
+use crate::params::words;
 use faer::Mat;
 use rayon::prelude::*;
 
-/// How distance becomes weight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Affinity {
-    /// `exp(-d^2 / (2 t^2))`: the published code.
-    #[default]
-    Squared,
-    /// `exp(-d / t)`: as printed in the paper.
-    Unsquared,
+words! {
+    /// How distance becomes weight.
+    #[derive(Default)]
+    pub enum Affinity {
+        /// `exp(-d^2 / (2 t^2))`: the published code.
+        #[default]
+        Squared = "squared",
+        /// `exp(-d / t)`: as printed in the paper.
+        Unsquared = "unsquared",
+    }
 }
 
 /// An undirected graph: every atom is joined to its `k` nearest others (an edge if either chose the other).

@@ -86,6 +86,7 @@ pub mod grid;
 pub mod guard;
 #[doc(hidden)]
 pub mod info;
+mod iterations;
 #[doc(hidden)]
 pub mod path;
 
@@ -93,7 +94,7 @@ mod blocks;
 mod draw;
 mod error;
 mod parts;
-mod range;
+mod span;
 mod state;
 mod warn;
 

@@ -56,12 +56,13 @@ impl<M: Fit> AnyFit for Checked<M> {
 
     fn fit(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
         self.0.check(train)?;
-        Ok(Box::new(self.0.choose(train, watch)?.learn(train, watch)?))
+        Ok(Box::new(self.0.choose(train, watch)?.learn(train, None, watch)?))
     }
 
     fn resume(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<Box<dyn Classifier>> {
+        M::check_resumable()?;
         self.0.check(train)?;
-        Ok(Box::new(self.0.choose(train, watch)?.learn_on(train, state, watch)?))
+        Ok(Box::new(self.0.choose(train, watch)?.learn(train, Some(state), watch)?))
     }
 
     fn restore(&self, parts: Parts) -> Result<Box<dyn Classifier>> {

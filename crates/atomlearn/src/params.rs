@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// Parameter values by name.
 pub type Values = Map<String, Value>;
 
+/// Words of earlier versions, and what they are now; both are read.
+const RESPELLED: &[(&str, &str)] = &[("penalised", "penalized")];
+
 /// The word for a value that is left to be chosen; JSON may say null instead.
 pub const AUTO: &str = "auto";
 
@@ -153,8 +156,11 @@ pub fn to_map<P: Params>(params: &P) -> Values {
 /// The parameters from a JSON object; what is not given keeps its default.
 pub fn from_map<P: Params>(map: &Values) -> Result<P> {
     let known = P::describe();
-    check_values(&known, map)?;
     let mut plain = map.clone();
+    for (old, new) in RESPELLED {
+        plain.values_mut().filter(|value| *value == old).for_each(|value| *value = Value::from(*new));
+    }
+    check_values(&known, &plain)?;
     for info in known.iter().filter(|info| matches!(info.domain, Domain::Auto(_))) {
         if let Some(value) = plain.get_mut(info.name)
             && *value == AUTO
@@ -225,6 +231,28 @@ macro_rules! params {
     };
 }
 pub(crate) use params;
+
+/// Declares the words that a parameter may take: `pub enum Name { Variant = "word", ... }` with doc comments.
+///
+/// Makes the enumeration, serde with these words, and `WORDS`, which lists them for [`Domain::OneOf`].
+macro_rules! words {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $( $(#[$of_variant:meta])* $variant:ident = $word:literal, )+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $( $(#[$of_variant])* #[serde(rename = $word)] $variant, )+
+        }
+
+        impl $name {
+            /// The words in order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+    };
+}
+pub(crate) use words;
 
 /// A named set of parameter values.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,6 @@ use faer::MatRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::ops::RangeInclusive;
 
 /// The end of an iteration: named matrices, and small values beside them.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,35 +100,9 @@ impl State {
     }
 }
 
-/// The iterations that are still to be done, counted from 1.
-pub(crate) fn iterations_left(from: Option<&State>, max_iter: usize) -> Result<RangeInclusive<usize>> {
-    let Some(state) = from else { return Ok(1..=max_iter) };
-    if state.iter > max_iter {
-        return Err(Error::param(
-            "max_iter",
-            max_iter,
-            format!("fewer than the {} iterations that are done already", state.iter),
-        ));
-    }
-    let none_left = state.converged || state.iter == max_iter;
-    Ok(if none_left { RangeInclusive::new(1, 0) } else { state.iter + 1..=max_iter })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn iterations_go_on_where_they_stopped() {
-        let left = |iter: usize, converged: bool, max_iter: usize| {
-            iterations_left(Some(&State::after(iter, converged)), max_iter).map(|left| left.collect::<Vec<_>>())
-        };
-        assert_eq!(iterations_left(None, 3).unwrap().collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!(left(2, false, 4).unwrap(), [3, 4]);
-        assert_eq!((left(4, false, 4).unwrap(), left(2, true, 4).unwrap()), (vec![], vec![]));
-        assert!(left(usize::MAX, false, usize::MAX).unwrap().is_empty());
-        assert!(left(5, false, 4).unwrap_err().to_string().contains("5 iterations"));
-    }
 
     #[test]
     fn values_come_back_and_infinity_is_none() {

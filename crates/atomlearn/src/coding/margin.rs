@@ -10,6 +10,7 @@
 //! `z = z0 + a G_phi w` with `G = P U`, and `(I + a M_phi,phi) w = y - b - U^T z0` on `phi`, `M = U^T G`. So samples
 //! share `G` and `M`, and each needs one system of size `|phi|`.
 
+use crate::params::words;
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -25,14 +26,14 @@ pub struct Margins<'a> {
     pub targets: &'a [usize],
 }
 
-/// How the violated set `phi` is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MarginSet {
-    /// From the previous codes, one solve: what the published code does.
-    OnePass,
-    /// Repeated until it fits the codes it produces: the exact minimiser.
-    Converged,
+words! {
+    /// How the violated set `phi` is found.
+    pub enum MarginSet {
+        /// From the previous codes, one solve: what the published code does.
+        OnePass = "one-pass",
+        /// Repeated until it fits the codes it produces: the exact minimiser.
+        Converged = "converged",
+    }
 }
 
 impl Margins<'_> {

@@ -39,7 +39,7 @@ impl GroupedFolds {
     pub fn verdict<F: Fit>(&self, method: &F) -> Result<Verdict> {
         let mut scores = Mat::new();
         for (train, x, places) in &self.folds {
-            let found = method.learn(train, &mut ())?.score_block(x.as_ref());
+            let found = method.learn(train, None, &mut ())?.score_block(x.as_ref());
             scores.resize_with(found.nrows(), self.jury.places.len(), |_, _| 0.0);
             for (j, &place) in places.iter().enumerate() {
                 scores.col_mut(place).copy_from(found.col(j));

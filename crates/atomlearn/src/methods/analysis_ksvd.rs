@@ -26,14 +26,14 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
 use crate::export::{Graph, Value};
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, dot, frobenius, gram, mul, normalize_columns, outer_gram, relative_change, select_columns, trace,
 };
-use crate::params::{Domain, Preset, params, presets};
-use crate::range::{self, Reduced};
-use crate::state::iterations_left;
+use crate::params::{Domain, Preset, params, presets, words};
+use crate::span::Span;
 use crate::svm::{self, Svm};
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -48,14 +48,14 @@ const SHIFT: f64 = 1e-8;
 /// A row that adds less than this to the span of the cosupport is in it already.
 const SPANNED: f64 = 1e-10;
 
-/// How the cosupport of a sample is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pursuit {
-    /// The rows with the smallest products.
-    Threshold,
-    /// One row after the other, each for what is left of the sample.
-    BackwardGreedy,
+words! {
+    /// How the cosupport of a sample is found.
+    pub enum Pursuit {
+        /// The rows with the smallest products.
+        Threshold = "threshold",
+        /// One row after the other, each for what is left of the sample.
+        BackwardGreedy = "backward-greedy",
+    }
 }
 
 params! {
@@ -66,10 +66,10 @@ params! {
         /// Rows that a sample is made orthogonal to; auto: a tenth of them, and fewer than features for the greedy pursuit.
         cosparsity: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// How these are found: by the smallest products, or greedily one after the other, as published.
-        pursuit: Pursuit = Pursuit::Threshold, Domain::OneOf(&["threshold", "backward-greedy"]);
-        /// Most iterations.
+        pursuit: Pursuit = Pursuit::Threshold, Domain::OneOf(Pursuit::WORDS);
+        /// Maximum number of iterations.
         max_iter: usize = 5, Domain::AtLeast(0), grid [0, 5];
-        /// Relative change of the rows that ends training.
+        /// Training ends when an iteration changes the rows by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Threshold of the codes, as a multiple of the root mean square of the products of rows and training samples.
         threshold: f64 = 0.25, Domain::NonNegative, grid [0.0, 0.25, 0.5];
@@ -103,12 +103,38 @@ impl Fit for AnalysisKsvd {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<AnalysisKsvdModel> {
-        self.run(full, None, watch)
-    }
+    /// The rows are the columns of `w`.
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<AnalysisKsvdModel> {
+        let span = Span::of(full)?;
+        let train = span.train();
+        let (rows, cosparsity) = self.sizes(train)?;
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let mut w = match from {
+            None => self.draw(&span, rows, 0),
+            Some(state) => state.into_parts(&[]).take_shaped("rows", train.n_features(), rows)?,
+        };
+        for iter in iterations.left() {
+            let before = w.clone();
+            self.replace_equals(&span, &mut w, iter);
+            let cosupports = self.cosupports(train.x(), &w, cosparsity);
+            w = updated(train.x(), &w, &cosupports)?;
 
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<AnalysisKsvdModel> {
-        self.run(full, Some(state), watch)
+            let products = mul(w.transpose(), train.x());
+            let of_sample =
+                |(i, rows): (usize, &Vec<usize>)| rows.iter().map(|&k| products[(k, i)].powi(2)).sum::<f64>();
+            let terms = [("cosupports", cosupports.iter().enumerate().map(of_sample).sum())];
+            let change = relative_change(&w, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| self.decide(full, span.lift_columns(&w), &mut ()),
+                state: &|state| state.with("rows", w.as_ref()),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        self.decide(full, span.lift_columns(&w), watch)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<AnalysisKsvdModel> {
@@ -124,55 +150,6 @@ impl Fit for AnalysisKsvd {
 }
 
 impl AnalysisKsvd {
-    /// Trains from the beginning or from a state. The rows are the columns of `w`.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<AnalysisKsvdModel> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let (rows, cosparsity) = self.sizes(train)?;
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let mut w = match from {
-            None => self.draw(full, reduced.as_ref(), rows, 0),
-            Some(state) => state.into_parts(&[]).take_shaped("rows", train.n_features(), rows)?,
-        };
-        for iter in left {
-            let before = w.clone();
-            self.replace_equals(full, reduced.as_ref(), &mut w, iter);
-            let cosupports = self.cosupports(train.x(), &w, cosparsity);
-            w = updated(train.x(), &w, &cosupports)?;
-
-            let products = mul(w.transpose(), train.x());
-            let of_sample =
-                |(i, rows): (usize, &Vec<usize>)| rows.iter().map(|&k| products[(k, i)].powi(2)).sum::<f64>();
-            let objective: f64 = cosupports.iter().enumerate().map(of_sample).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "analysis K-SVD",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = relative_change(&w, &before);
-            let converged = change <= self.tol;
-            let model = || {
-                let model = self.decide(full, lifted(reduced.as_ref(), &w), &mut ())?;
-                Ok(Box::new(model) as Box<dyn Classifier>)
-            };
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &[("cosupports", objective)],
-                change: Some(change),
-                model: Some(&model),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| State::after(iter, converged).with("rows", w.as_ref())),
-            });
-            if flow.is_break() || converged {
-                break;
-            }
-        }
-        self.decide(full, lifted(reduced.as_ref(), &w), watch)
-    }
-
     /// The number of rows, and how many of them a sample is made orthogonal to.
     fn sizes(&self, train: &Dataset) -> Result<(usize, usize)> {
         let rows = self.rows.unwrap_or((2 * train.n_features()).min(MOST_ROWS));
@@ -189,15 +166,15 @@ impl AnalysisKsvd {
     }
 
     /// Rows of length one that the samples can see, from the stream of an iteration.
-    fn draw(&self, full: &Dataset, reduced: Option<&Reduced>, rows: usize, iter: usize) -> Mat<f64> {
-        let drawn = gaussian(&mut stream(self.seed, iter), full.n_features(), rows);
-        let mut w = reduced.map_or_else(|| drawn.clone(), |reduced| mul(reduced.basis.transpose(), &drawn));
+    fn draw(&self, span: &Span<'_>, rows: usize, iter: usize) -> Mat<f64> {
+        let drawn = gaussian(&mut stream(self.seed, iter), span.full().n_features(), rows);
+        let mut w = span.project_columns(drawn);
         normalize_columns(w.as_mut());
         w
     }
 
     /// Draws rows anew that are nearly another one, from the second iteration on.
-    fn replace_equals(&self, full: &Dataset, reduced: Option<&Reduced>, w: &mut Mat<f64>, iter: usize) {
+    fn replace_equals(&self, span: &Span<'_>, w: &mut Mat<f64>, iter: usize) {
         if iter == 1 {
             return;
         }
@@ -205,7 +182,7 @@ impl AnalysisKsvd {
         let twin = |k: &usize| (0..*k).any(|l| alike[(l, *k)].abs() > EQUAL);
         let twins: Vec<usize> = (0..w.ncols()).filter(twin).collect();
         if !twins.is_empty() {
-            let fresh = self.draw(full, reduced, w.ncols(), iter - 1);
+            let fresh = self.draw(span, w.ncols(), iter - 1);
             twins.into_iter().for_each(|k| w.col_mut(k).copy_from(fresh.col(k)));
         }
     }
@@ -231,10 +208,6 @@ impl AnalysisKsvd {
         let svm = svm::fit(codes.as_ref(), &train.targets(), train.n_classes(), tau, None, watch)?;
         Ok(AnalysisKsvdModel { classes: train.classes().to_vec(), analysis, cut, svm })
     }
-}
-
-fn lifted(reduced: Option<&Reduced>, w: &Mat<f64>) -> Mat<f64> {
-    reduced.map_or_else(|| w.clone(), |reduced| reduced.lift_columns(w))
 }
 
 /// The rows with the `count` smallest magnitudes, ascending; the first of equals.
@@ -378,8 +351,9 @@ mod tests {
     #[test]
     fn no_step_raises_the_sum_and_rows_end_at_the_smallest_eigenvalue() {
         let train = synth::blobs(3, 20, 8, 1);
+        let span = Span::of(&train).unwrap();
         let p = AnalysisKsvd { rows: Some(6), cosparsity: Some(3), ..Default::default() };
-        let mut w = p.draw(&train, None, 6, 0);
+        let mut w = p.draw(&span, 6, 0);
         let mut held = f64::INFINITY;
         for _ in 0..8 {
             let cosupports = p.cosupports(train.x(), &w, 3);
@@ -416,8 +390,9 @@ mod tests {
     #[test]
     fn the_greedy_pursuit_equals_its_definition() {
         let train = synth::blobs(3, 6, 8, 2);
+        let span = Span::of(&train).unwrap();
         let p = AnalysisKsvd { pursuit: Pursuit::BackwardGreedy, rows: Some(12), ..Default::default() };
-        let w = p.draw(&train, None, 12, 0);
+        let w = p.draw(&span, 12, 0);
         let found = p.cosupports(train.x(), &w, 5);
         for (i, found) in found.iter().enumerate() {
             let mut chosen: Vec<usize> = Vec::new();
@@ -445,7 +420,8 @@ mod tests {
     #[test]
     fn rows_with_few_samples_become_orthogonal_to_them_and_stay_near() {
         let train = synth::blobs(1 + 1, 2, 8, 3);
-        let w = AnalysisKsvd::default().draw(&train, None, 1, 0);
+        let many = synth::blobs(2, 8, 8, 4);
+        let w = AnalysisKsvd::default().draw(&Span::of(&many).unwrap(), 1, 0);
         let cosupports = vec![vec![0]; 4];
         let found = updated(train.x(), &w, &cosupports).unwrap();
         assert!(mul(found.transpose(), train.x()).norm_max() < 1e-6);
@@ -458,14 +434,15 @@ mod tests {
     #[test]
     fn equal_rows_are_drawn_anew() {
         let train = synth::blobs(2, 6, 8, 3);
+        let span = Span::of(&train).unwrap();
         let p = AnalysisKsvd::default();
-        let mut w = p.draw(&train, None, 5, 0);
+        let mut w = p.draw(&span, 5, 0);
         let twin = w.col(1).to_owned();
         w.col_mut(3).iter_mut().zip(twin.iter()).for_each(|(w, t)| *w = -t);
         let before = w.clone();
-        p.replace_equals(&train, None, &mut w, 1);
+        p.replace_equals(&span, &mut w, 1);
         assert!(w == before);
-        p.replace_equals(&train, None, &mut w, 2);
+        p.replace_equals(&span, &mut w, 2);
         for k in 0..5 {
             assert_eq!(w.col(k) == before.col(k), k != 3, "{k}");
         }

@@ -46,9 +46,9 @@ pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious
 pub use views::ViewKind;
 
 use crate::loo::fusion::{self, Judge};
-use crate::params::{Domain, params};
+use crate::params::{Domain, params, words};
 use crate::rounds::sample_hash;
-use crate::{Dataset, Error, Fit, Observer, Parts, Result};
+use crate::{Dataset, Error, Fit, Observer, Parts, Result, State};
 use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
 use stored::{Form, Learned};
@@ -59,18 +59,18 @@ pub const DUAL_LIMIT: usize = 4000;
 /// Weight of a reading that nobody can judge, since every class has one sample.
 const ONLY: f64 = 3.0;
 
-/// Which views of the samples to choose from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Views {
-    /// `unit` and `standard`.
-    Both,
-    /// Samples of unit length.
-    Unit,
-    /// Standardised features.
-    Standard,
-    /// Samples as they are, up to one common scale: for those that are preprocessed already.
-    Given,
+words! {
+    /// Which views of the samples to choose from.
+    pub enum Views {
+        /// `unit` and `standard`.
+        Both = "both",
+        /// Samples of unit length.
+        Unit = "unit",
+        /// Standardised features.
+        Standard = "standard",
+        /// Samples as they are, up to one common scale: for those that are preprocessed already.
+        Given = "given",
+    }
 }
 
 impl Views {
@@ -89,7 +89,7 @@ params! {
     pub struct Auto {
         /// How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given; `auto` is
         /// both, or given if preprocessing is asked for.
-        views: Option<Views> = None, Domain::Auto(&Domain::OneOf(&["both", "unit", "standard", "given"]));
+        views: Option<Views> = None, Domain::Auto(&Domain::OneOf(Views::WORDS));
         /// Maximum number of readings that are fused.
         max_readings: usize = 6, Domain::AtLeast(1);
     }
@@ -107,7 +107,7 @@ impl Fit for Auto {
     const DEFAULT_PREP: &'static str = "none";
     const GIVEN_PREP: &'static [(&'static str, &'static str)] = &[("views", "given")];
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<AutoModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, watch: &mut dyn Observer) -> Result<AutoModel> {
         let learned = if train.n_samples() <= DUAL_LIMIT {
             self.learn_from_samples(train, watch)?
         } else {

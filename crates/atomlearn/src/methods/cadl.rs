@@ -30,25 +30,25 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, Preset, params, presets};
-use crate::range;
-use crate::state::iterations_left;
+use crate::params::{Domain, Preset, params, presets, words};
+use crate::span::Span;
 use crate::svm::{self, Svm};
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-/// How each step is carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Updates {
-    /// As published: rows scaled to length 1, own samples only, margins from the previous codes.
-    Published,
-    /// Every step minimises the objective, which therefore never rises.
-    Exact,
+words! {
+    /// How each step is carried out.
+    pub enum Updates {
+        /// As published: rows scaled to length 1, own samples only, margins from the previous codes.
+        Published = "published",
+        /// Every step minimises the objective, which therefore never rises.
+        Exact = "exact",
+    }
 }
 
 params! {
@@ -62,14 +62,14 @@ params! {
         lambda3: f64 = 5e-4, Domain::NonNegative, grid [1e-4, 5e-4, 5e-3];
         /// Weight of the SVM's loss against its norm.
         theta: f64 = 5.0, Domain::Positive;
-        /// Atoms of each class; auto: dimensions of the samples / classes, rounded up.
+        /// Atoms per class; `auto` is dimensions of the samples / classes, rounded up.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 10, Domain::AtLeast(1), grid [2, 5, 10];
-        /// Relative change of the dictionary at which training stops.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// The published steps, or exact minimisation in each.
-        updates: Updates = Updates::Published, Domain::OneOf(&["published", "exact"]);
+        updates: Updates = Updates::Published, Domain::OneOf(Updates::WORDS);
         /// Fit the SVM once more to the codes of the final dictionary.
         refit: bool = true, Domain::Flag;
         /// Seed of the random start.
@@ -127,46 +127,25 @@ impl Fit for Cadl {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<CadlModel> {
-        self.run(train, None, watch)
-    }
-
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<CadlModel> {
-        self.run(train, Some(state), watch)
-    }
-
-    fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
-        let analysis = parts.take("analysis")?;
-        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
-        let svm = parts.take_svm(Some(analysis.ncols()))?;
-        Ok(CadlModel::new(parts.classes, analysis, atoms, svm))
-    }
-}
-
-impl Cadl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<CadlModel> {
-        let reduced = range::reduce(train)?;
-        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<CadlModel> {
+        let span = Span::of(train)?;
+        let seen = span.train();
         let per_class = self.atoms_per_class.unwrap_or(seen.n_features().div_ceil(train.n_classes()));
         let atoms = Blocks::from_sizes(vec![per_class; train.n_classes()]);
-        let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
-        let finish = |state: &Iterate, watch: &mut dyn Observer| -> Result<CadlModel> {
+        let mut draws = ClassDraws::within(&span, self.seed);
+        let finish = |now: &Iterate, watch: &mut dyn Observer| -> Result<CadlModel> {
             let (codes, svm) = match self.refit {
-                true => (&state.responses, self.classifiers(seen, &state.responses, &state.svm)?),
-                false => (&state.codes, state.svm.clone()),
+                true => (&now.responses, self.classifiers(seen, &now.responses, &now.svm)?),
+                false => (&now.codes, now.svm.clone()),
             };
             let svm = svm::settle(codes.as_ref(), &seen.targets(), svm, 1.0 / self.theta, watch)?;
-            let analysis = match &reduced {
-                Some(reduced) => reduced.lift_columns(&state.analysis),
-                None => state.analysis.clone(),
-            };
+            let analysis = span.lift_columns(&now.analysis);
             Ok(CadlModel::new(train.classes().to_vec(), analysis, atoms.clone(), svm))
         };
 
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
         let maps = self.maps(seen, unless_resumed(from.as_ref(), watch, &mut ()))?;
-        let (mut state, mut redrawn) = match from {
+        let (mut now, mut redrawn) = match from {
             None => {
                 let start: Vec<Mat<f64>> = (0..atoms.len()).map(|c| draws.atoms(c, per_class)).collect();
                 (Iterate::new(seen, concat_columns(&start)), 0)
@@ -177,41 +156,35 @@ impl Cadl {
                 (Iterate::restore(from, seen, atoms.total())?, redrawn)
             }
         };
-        for iter in left {
-            state.codes = self.codes(seen, &state);
-            let before = state.analysis.clone();
-            let drawn = self.update_dictionary(seen, &maps, &atoms, &mut state, &mut draws);
+        for iter in iterations.left() {
+            now.codes = self.codes(seen, &now);
+            let before = now.analysis.clone();
+            let drawn = self.update_dictionary(seen, &maps, &atoms, &mut now, &mut draws);
             redrawn = usize::saturating_add(redrawn, drawn);
-            let change = relative_change(&state.analysis, &before);
-            state.svm = self.classifiers(seen, &state.codes, &state.svm)?;
-            let terms = self.terms(seen, &atoms, &state);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(not_finite());
-            }
-            let converged = change <= self.tol;
-            let store = || {
-                let stored = State::after(iter, converged).with_value("redrawn", redrawn);
-                state.store(stored.with_value("drawn", draws.positions()))
-            };
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
+            let change = relative_change(&now.analysis, &before);
+            now.svm = self.classifiers(seen, &now.codes, &now.svm)?;
+            let terms = self.terms(seen, &atoms, &now);
+            let done = Done {
                 terms: &terms,
                 change: Some(change),
-                model: Some(&|| Ok(Box::new(finish(&state, &mut ())?))),
-                last: converged || iter == self.max_iter,
-                state: Some(&store),
+                model: &|| finish(&now, &mut ()),
+                state: &|state| now.store(state.with_value("redrawn", redrawn).with_value("drawn", draws.positions())),
             };
-            if watch.step(&step).is_break() || converged {
+            if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
         }
         if redrawn > 0 {
             watch.warn(&redrawn_warning(redrawn));
         }
-        finish(&state, watch)
+        finish(&now, watch)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
+        let analysis = parts.take("analysis")?;
+        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
+        let svm = parts.take_svm(Some(analysis.ncols()))?;
+        Ok(CadlModel::new(parts.classes, analysis, atoms, svm))
     }
 }
 

@@ -10,6 +10,7 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask};
 use crate::linalg::{column_energies, concat_columns, mul};
+use crate::params::words;
 use crate::score::{ClassResiduals, score_by_best_atom};
 use crate::{Blocks, Classifier, Parts};
 use faer::{Mat, MatRef};
@@ -17,22 +18,20 @@ use faer::{Mat, MatRef};
 /// Scores feel the codes themselves, not just their objective, so test codes are solved nearly exactly.
 pub(super) const TEST_LIMITS: LassoLimits = LassoLimits { tolerance: 1e-10, max_steps: 2000 };
 
-/// How a sample is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// One code over the whole dictionary.
-    Global,
-    /// One code per class.
-    Local,
-    /// One code per class, judged as the DICTOL toolbox does: `|x - [D_c D_0] a|^2 + gamma^2 |a|^2`.
-    LocalDictol,
+words! {
+    /// How a sample is decided.
+    pub enum Rule {
+        /// One code over the whole dictionary.
+        Global = "global",
+        /// One code per class.
+        Local = "local",
+        /// One code per class, judged as the DICTOL toolbox does: `|x - [D_c D_0] a|^2 + gamma^2 |a|^2`.
+        LocalDictol = "local-dictol",
+    }
 }
 
 /// The rules of methods without shared atoms.
 pub(super) const GLOBAL_LOCAL: &[&str] = &["global", "local"];
-/// The rules of COPAR.
-pub(super) const ALL_RULES: &[&str] = &["global", "local", "local-dictol"];
 
 /// How samples are decided.
 #[derive(Clone, Copy)]
@@ -182,7 +181,7 @@ impl Classifier for ClassDictionary {
     }
 
     fn rule(&self) -> &'static str {
-        ALL_RULES[self.decision.rule as usize]
+        Rule::WORDS[self.decision.rule as usize]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
@@ -216,7 +215,7 @@ mod tests {
         let train = synth::blobs(3, 4, 9, 1);
         let mut shared = Mat::from_fn(9, n_shared, |i, j| ((i * 5 + j * 3) % 7) as f64 - 3.0);
         normalize_columns(shared.as_mut());
-        let decision = Decision { rules: ALL_RULES, rule: Rule::Local, gamma };
+        let decision = Decision { rules: Rule::WORDS, rule: Rule::Local, gamma };
         let blocks = Blocks::from_sizes([4, 4, 4]);
         let dictionary = train.x().to_owned();
         (

@@ -20,14 +20,15 @@
 
 mod codes;
 
-use super::class_dictionary::{ALL_RULES, ClassDictionary, Decision, Rule};
+use super::class_dictionary::{ClassDictionary, Decision, Rule};
 use super::dlsi::overlap;
 use crate::init::{class_start, shared_start};
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{concat_columns, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, Preset, params, presets};
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::incoherent::Incoherent;
-use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
+use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State};
 use codes::CodeStep;
 use faer::Mat;
 
@@ -38,17 +39,17 @@ params! {
         lambda: f64 = 0.001, Domain::Positive, grid [1e-3, 1e-2, 0.1];
         /// Weight of the overlap between atoms of different classes, and with the shared ones.
         eta: f64 = 0.01, Domain::NonNegative, grid [1e-3, 1e-2, 0.1];
-        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
+        /// Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
         shared_atoms: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0));
         /// Decide by one code over all atoms, or by one code per class with its attained minimum or with DICTOL's cost.
-        rule: Rule = Rule::Global, Domain::OneOf(ALL_RULES);
+        rule: Rule = Rule::Global, Domain::OneOf(Rule::WORDS);
         /// Weight of the sum of magnitudes of a new sample's code.
         gamma: f64 = 0.001, Domain::Positive, grid [1e-4, 1e-3, 1e-2];
-        /// Most iterations of code step and dictionary step.
+        /// Maximum number of iterations of code step and dictionary step.
         max_iter: usize = 10, Domain::AtLeast(1);
-        /// Stop when the dictionary changes by less than this fraction of its norm.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
     }
 }
@@ -112,12 +113,49 @@ impl Fit for Copar {
     const DECISION: &'static [&'static str] = &["rule", "gamma"];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
+        let span = Span::of(train)?;
+        let data = span.train();
+        let model = |atoms: &Atoms| {
+            let blocks = atoms.classes.clone();
+            self.model(
+                train.classes(),
+                &span.lift_columns(&atoms.of_classes()),
+                blocks,
+                &span.lift_columns(&atoms.shared()),
+            )
+        };
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let Iterate { mut atoms, mut unsettled } = match from {
+            None => self.start(data, watch)?,
+            Some(state) => Iterate::restore(state, data)?,
+        };
+        for iter in iterations.left() {
+            let before = atoms.d.clone();
+            let z = CodeStep::new(&atoms, 0.5 * self.lambda).solve(data);
+            let settled = self.dictionary_step(data, &mut atoms, &z)?;
+            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
+            let terms = self.terms(data, &atoms, &z);
+            let change = relative_change(&atoms.d, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(model(&atoms)),
+                state: &|state| {
+                    let state = state.with("dictionary", atoms.of_classes().as_ref());
+                    let state = state.with("shared", atoms.shared().as_ref()).with_value("unsettled", unsettled);
+                    state.with_blocks("atom_counts", &atoms.classes)
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        if unsettled > 0 {
+            watch.warn(&format!("COPAR: in {unsettled} iterations the dictionary step ended before it had settled"));
+        }
+        Ok(model(&atoms))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
@@ -130,7 +168,7 @@ impl Fit for Copar {
 
 impl Copar {
     fn model(&self, classes: &[String], dictionary: &Mat<f64>, blocks: Blocks, shared: &Mat<f64>) -> ClassDictionary {
-        let decision = Decision { rules: ALL_RULES, rule: self.rule, gamma: self.gamma };
+        let decision = Decision { rules: Rule::WORDS, rule: self.rule, gamma: self.gamma };
         ClassDictionary::new(classes.to_vec(), dictionary, blocks, Some(shared), decision)
     }
 
@@ -139,60 +177,6 @@ impl Copar {
         let shared = shared_start(train, self.shared_atoms, &classes, watch)?;
         let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
         Ok(Iterate { atoms, unsettled: 0 })
-    }
-
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        let reduced = range::reduce(train)?;
-        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
-        let model = |atoms: &Atoms| {
-            let blocks = atoms.classes.clone();
-            self.model(train.classes(), &lifted(&atoms.of_classes()), blocks, &lifted(&atoms.shared()))
-        };
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let Iterate { mut atoms, mut unsettled } = match from {
-            None => self.start(data, watch)?,
-            Some(state) => Iterate::restore(state, data)?,
-        };
-        for iter in left {
-            let before = atoms.d.clone();
-            let z = CodeStep::new(&atoms, 0.5 * self.lambda).solve(data);
-            let settled = self.dictionary_step(data, &mut atoms, &z)?;
-            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
-            let terms = self.terms(data, &atoms, &z);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "COPAR",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = relative_change(&atoms.d, &before);
-            let converged = change <= self.tol;
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(model(&atoms)))),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| {
-                    let state = State::after(iter, converged).with("dictionary", atoms.of_classes().as_ref());
-                    let state = state.with("shared", atoms.shared().as_ref()).with_value("unsettled", unsettled);
-                    state.with_blocks("atom_counts", &atoms.classes)
-                }),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-        }
-        if unsettled > 0 {
-            watch.warn(&format!("COPAR: in {unsettled} iterations the dictionary step ended before it had settled"));
-        }
-        Ok(model(&atoms))
     }
 
     /// The atoms of one class after the other, then the shared ones; true if all settled.

@@ -17,10 +17,10 @@ use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, s
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
 use crate::loo::grouped::GroupedFolds;
 use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
-use crate::params::{Domain, params};
+use crate::params::{Domain, params, words};
 use crate::rounds::{self, Partitioned, Scatter, Start};
 use crate::score::{Residuals, RidgeResiduals};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ const MOST_ENTRIES: usize = 1 << 24;
 /// Eigenvalues of a class's Gram matrix below this fraction of the largest count as zero.
 const GRAM_RANK: f64 = 1e-13;
 
-/// Which residual decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Residual {
-    /// `|x - D_c z_c| / |z_c|`, the original rule.
-    Regularized,
-    /// `|x - D_c z_c|`.
-    Plain,
+words! {
+    /// Which residual decides.
+    pub enum Residual {
+        /// `|x - D_c z_c| / |z_c|`, the original rule.
+        Regularized = "regularized",
+        /// `|x - D_c z_c|`.
+        Plain = "plain",
+    }
 }
 
 params! {
@@ -51,7 +51,7 @@ params! {
         /// Weight of the squared norm of the code; `auto` chooses it by exact leave-one-out on the training samples.
         kappa: Option<f64> = None, Domain::Auto(&Domain::Positive), grid [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
         /// Divide each class residual by the size of the class's code, as the original does, or not.
-        residual: Residual = Residual::Regularized, Domain::OneOf(&["regularized", "plain"]);
+        residual: Residual = Residual::Regularized, Domain::OneOf(Residual::WORDS);
     }
 }
 
@@ -138,7 +138,7 @@ impl Fit for Crc {
         Crc { kappa: self.kappa.or(Some(KAPPA)), ..self.clone() }
     }
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<CrcModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, _watch: &mut dyn Observer) -> Result<CrcModel> {
         self.model(train.classes().to_vec(), train.times_roots().x().to_owned(), train.blocks())
     }
 

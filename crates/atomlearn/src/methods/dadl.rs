@@ -29,12 +29,12 @@ mod target;
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::threshold::hard;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{Spd, add_diagonal, column_energies, mul, relative_change};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
-use crate::range;
-use crate::state::iterations_left;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::span::Span;
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use neighbours::{Neighbours, nearest_of_class};
 use rayon::prelude::*;
@@ -63,9 +63,9 @@ params! {
         knn: usize = 7, Domain::AtLeast(1), grid [3, 7];
         /// Keep only the T0 largest entries of the codes that are compared, as in training.
         threshold: bool = false, Domain::Flag;
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 6, Domain::AtLeast(1);
-        /// Relative change of the dictionary at which training stops.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-4, Domain::NonNegative;
     }
 }
@@ -106,12 +106,55 @@ impl Fit for Dadl {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DadlModel> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DadlModel> {
+        let span = Span::of(train)?;
+        let seen = span.train();
+        let targets = Targets::new(train.n_classes(), seen.n_features());
+        let wanted = wanted_codes(seen, &targets);
+        let knn = self.knn.min(train.n_samples() - 1);
+        if knn < self.knn {
+            unless_resumed(from.as_ref(), watch, &mut ())
+                .warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
+        }
+        let graph = Neighbours::new(seen, knn, self.sigma);
+        let finish = |now: &Iterate| -> DadlModel {
+            let rows = now.omega.transpose().to_owned();
+            let analysis = span.lift_columns(&rows);
+            let sparsity = [targets.nonzeros, targets.copies];
+            let mut codes = now.responses.clone();
+            if self.threshold {
+                keep_largest(&mut codes, train.n_classes(), targets.nonzeros, targets.copies);
+            }
+            self.model(train.classes().to_vec(), analysis, codes, train.blocks().clone(), sparsity)
+        };
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<DadlModel> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let mut now = match from {
+            None => Iterate::new(&wanted, graph.edges.len(), seen),
+            Some(from) => self.restore_iterate(from, &wanted, &graph, seen)?,
+        };
+        for iter in iterations.left() {
+            let map = self.dictionary_map(seen, &graph, &now)?;
+            let before = now.omega.clone();
+            for _ in 0..INNER {
+                now.omega = mul(&now.z, &map);
+                now.responses = mul(&now.omega, seen.x());
+                self.update_codes(&wanted, &targets, &mut now);
+            }
+            self.update_weights(&wanted, &graph, &mut now);
+            let change = relative_change(&now.omega, &before);
+            let terms = self.terms(&graph, &now);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(finish(&now)),
+                state: &|state| state.with("omega", now.omega.as_ref()).with("codes", now.z.as_ref()),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        Ok(finish(&now))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<DadlModel> {
@@ -124,74 +167,6 @@ impl Fit for Dadl {
         }
         let sparsity = [sparsity[0], sparsity[1]];
         Ok(self.model(parts.classes, analysis, codes, blocks, sparsity))
-    }
-}
-
-impl Dadl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DadlModel> {
-        let reduced = range::reduce(train)?;
-        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let targets = Targets::new(train.n_classes(), seen.n_features());
-        let wanted = wanted_codes(seen, &targets);
-        let knn = self.knn.min(train.n_samples() - 1);
-        if knn < self.knn {
-            unless_resumed(from.as_ref(), watch, &mut ())
-                .warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
-        }
-        let graph = Neighbours::new(seen, knn, self.sigma);
-        let finish = |state: &Iterate| -> DadlModel {
-            let rows = state.omega.transpose().to_owned();
-            let analysis = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_columns(&rows));
-            let sparsity = [targets.nonzeros, targets.copies];
-            let mut codes = state.responses.clone();
-            if self.threshold {
-                keep_largest(&mut codes, train.n_classes(), targets.nonzeros, targets.copies);
-            }
-            self.model(train.classes().to_vec(), analysis, codes, train.blocks().clone(), sparsity)
-        };
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let mut state = match from {
-            None => Iterate::new(&wanted, graph.edges.len(), seen),
-            Some(from) => self.restore_iterate(from, &wanted, &graph, seen)?,
-        };
-        for iter in left {
-            let map = self.dictionary_map(seen, &graph, &state)?;
-            let before = state.omega.clone();
-            for _ in 0..INNER {
-                state.omega = mul(&state.z, &map);
-                state.responses = mul(&state.omega, seen.x());
-                self.update_codes(&wanted, &targets, &mut state);
-            }
-            self.update_weights(&wanted, &graph, &mut state);
-            let change = relative_change(&state.omega, &before);
-            let terms = self.terms(&graph, &state);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "DADL",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let converged = change <= self.tol;
-            let store =
-                || State::after(iter, converged).with("omega", state.omega.as_ref()).with("codes", state.z.as_ref());
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(finish(&state)))),
-                last: converged || iter == self.max_iter,
-                state: Some(&store),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-        }
-        Ok(finish(&state))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
-use crate::range;
+use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
@@ -47,9 +47,9 @@ params! {
         /// Weight of the squared norm of the classifier, where it is fitted.
         ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
         /// The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
-        readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
+        readout: Readout = Readout::Refit, Domain::OneOf(Readout::WORDS);
         /// How an atom is fitted: one alternation, or the leading singular pair.
-        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(&["approximate", "exact"]);
+        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(AtomUpdate::WORDS);
         /// Seed of the choice of samples that become the first atoms.
         seed: u64 = 0, Domain::AtLeast(0);
     }
@@ -67,30 +67,16 @@ impl Fit for DKsvd {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        self.run(full, None, watch)
-    }
-
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        self.run(full, Some(state), watch)
-    }
-
-    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
-        SparseLinear::restore(parts, self.sparsity)
-    }
-}
-
-impl DKsvd {
-    /// Trains from the beginning or from a state, which belongs to an iteration with labels.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
+    /// A state belongs to an iteration with labels.
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        let span = Span::of(full)?;
+        let train = span.train();
         let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
 
         let core = LabelKsvd {
-            full,
-            reduced: reduced.as_ref(),
+            method: Self::KEY,
+            span: &span,
             targets: &train.targets(),
             weights: &vec![self.beta.sqrt(); train.n_classes()],
             sparsity: (sparsity, self.sparsity),
@@ -101,7 +87,7 @@ impl DKsvd {
             fitted_joint: None,
         };
         if let Some(state) = from {
-            return core.learn_on(state, counts.total(), watch);
+            return core.resume(state, counts.total(), watch);
         }
         let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
         let mut start = Ksvd::new(Signals::plain(train.x()), atoms, sparsity, self.update);
@@ -112,5 +98,9 @@ impl DKsvd {
             start.code();
         }
         core.learn(start.atoms(), start.codes().to_dense().as_ref(), watch)
+    }
+
+    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
+        SparseLinear::restore(parts, self.sparsity)
     }
 }

@@ -16,12 +16,13 @@
 
 use super::class_dictionary::{ClassDictionary, Decision, GLOBAL_LOCAL, Rule};
 use crate::init::class_start;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{gram, mul, outer_gram, relative_change};
 use crate::params::{Domain, Preset, params, presets};
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::incoherent::Incoherent;
 use crate::update::lasso_dictionary::{codes, terms};
-use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
+use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::Mat;
 use rayon::prelude::*;
 
@@ -32,15 +33,15 @@ params! {
         lambda: f64 = 0.001, Domain::Positive, grid [1e-4, 1e-3, 1e-2];
         /// Weight of the overlap between atoms of different classes.
         eta: f64 = 0.01, Domain::NonNegative, grid [1e-3, 1e-2, 0.1];
-        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
+        /// Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Decide by one code over all atoms, or by one code per class.
         rule: Rule = Rule::Global, Domain::OneOf(GLOBAL_LOCAL);
         /// Weight of the sum of magnitudes of a new sample's code.
         gamma: f64 = 0.001, Domain::Positive, grid [1e-4, 1e-3, 1e-2];
-        /// Most iterations of code step and dictionary step.
+        /// Maximum number of iterations of code step and dictionary step.
         max_iter: usize = 20, Domain::AtLeast(1);
-        /// Stop when the dictionary changes by less than this fraction of its norm.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
     }
 }
@@ -79,12 +80,44 @@ impl Fit for Dlsi {
     const DECISION: &'static [&'static str] = &["rule", "gamma"];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
+        let span = Span::of(train)?;
+        let data = span.train();
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let Iterate { mut d, atoms, mut unsettled } = match from {
+            None => {
+                let (d, atoms) = class_start(data, self.atoms_per_class, watch)?;
+                Iterate { d, atoms, unsettled: 0 }
+            }
+            Some(state) => Iterate::restore(state, data)?,
+        };
+        for iter in iterations.left() {
+            let before = d.clone();
+            let z = self.code_step(data, &d, &atoms);
+            let settled = self.dictionary_step(data, &mut d, &atoms, &z)?;
+            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
+            let terms = self.terms(data, &d, &atoms, &z);
+            let change = relative_change(&d, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(self.model(train.classes(), &span.lift_columns(&d), atoms.clone())),
+                state: &|state| {
+                    state
+                        .with("dictionary", d.as_ref())
+                        .with_blocks("atom_counts", &atoms)
+                        .with_value("unsettled", unsettled)
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        if unsettled > 0 {
+            watch.warn(&format!("DLSI: in {unsettled} iterations the dictionary step ended before it had settled"));
+        }
+        Ok(self.model(train.classes(), &span.lift_columns(&d), atoms))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
@@ -98,58 +131,6 @@ impl Dlsi {
     fn model(&self, classes: &[String], dictionary: &Mat<f64>, blocks: Blocks) -> ClassDictionary {
         let decision = Decision { rules: GLOBAL_LOCAL, rule: self.rule, gamma: self.gamma };
         ClassDictionary::new(classes.to_vec(), dictionary, blocks, None, decision)
-    }
-
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        let reduced = range::reduce(train)?;
-        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let Iterate { mut d, atoms, mut unsettled } = match from {
-            None => {
-                let (d, atoms) = class_start(data, self.atoms_per_class, watch)?;
-                Iterate { d, atoms, unsettled: 0 }
-            }
-            Some(state) => Iterate::restore(state, data)?,
-        };
-        for iter in left {
-            let before = d.clone();
-            let z = self.code_step(data, &d, &atoms);
-            let settled = self.dictionary_step(data, &mut d, &atoms, &z)?;
-            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
-            let terms = self.terms(data, &d, &atoms, &z);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "DLSI",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = relative_change(&d, &before);
-            let converged = change <= self.tol;
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(self.model(train.classes(), &lifted(&d), atoms.clone())))),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| {
-                    let state = State::after(iter, converged).with("dictionary", d.as_ref());
-                    state.with_blocks("atom_counts", &atoms).with_value("unsettled", unsettled)
-                }),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-        }
-        if unsettled > 0 {
-            watch.warn(&format!("DLSI: in {unsettled} iterations the dictionary step ended before it had settled"));
-        }
-        Ok(self.model(train.classes(), &lifted(&d), atoms))
     }
 
     /// The codes of every class over its own atoms.

@@ -23,15 +23,15 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
+use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{Spd, add_diagonal, concat_columns, gram, mul, normalize_columns, outer_gram};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
-use crate::range;
 use crate::score::RidgeResiduals;
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::classwise_map::{ClassWeights, ClasswiseMap};
 use crate::update::column_ball::column_ball_ls;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -44,11 +44,11 @@ params! {
         lambda: f64 = 3e-3, Domain::NonNegative, grid [1e-4, 1e-3, 3e-3, 1e-2, 3e-2];
         /// Ridge on the analysis dictionary.
         gamma: f64 = 1e-4, Domain::NonNegative, grid [1e-5, 1e-4, 1e-3];
-        /// Atoms of each class; auto: as many as it has samples.
+        /// Atoms per class; `auto` is as many as it has samples.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 20, Domain::AtLeast(1), grid [5, 20];
-        /// Relative decrease of the objective at which training stops; 0 never stops early.
+        /// Training ends when an iteration lowers the objective by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-4, Domain::NonNegative;
         /// Seed of the random start.
         seed: u64 = 0, Domain::AtLeast(0);
@@ -118,43 +118,25 @@ impl Fit for Dpl {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DplModel> {
-        self.run(train, None, watch)
-    }
-
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<DplModel> {
-        self.run(train, Some(state), watch)
-    }
-
-    fn restore(&self, mut parts: Parts) -> Result<DplModel> {
-        let dictionary = parts.take("dictionary")?;
-        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
-        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
-        Ok(DplModel::new(parts.classes, dictionary, analysis, &atoms))
-    }
-}
-
-impl Dpl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DplModel> {
-        let reduced = range::reduce(train)?;
-        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DplModel> {
+        let span = Span::of(train)?;
+        let seen = span.train();
         let atoms = Blocks::from_sizes(train.blocks().sizes().map(|n| self.atoms_per_class.unwrap_or(n)));
         let finish = |pairs: &[Pair]| -> Result<DplModel> {
             let all = |part: &dyn Fn(&Pair) -> Mat<f64>| {
                 let columns = concat_columns(&pairs.iter().map(part).collect::<Vec<_>>());
-                reduced.as_ref().map_or(columns.clone(), |reduced| reduced.lift_columns(&columns))
+                span.lift_columns(&columns)
             };
             let dictionary = all(&|pair| pair.dictionary.clone());
             let analysis = all(&Pair::analysis);
             Ok(DplModel::new(train.classes().to_vec(), dictionary, analysis, &atoms))
         };
 
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
         let maps = self.maps(seen, unless_resumed(from.as_ref(), watch, &mut ()))?;
         let (mut pairs, mut held) = match from {
             None => {
-                let mut draws = ClassDraws::new(self.seed, train.n_classes(), train.n_features(), reduced.as_ref());
+                let mut draws = ClassDraws::within(&span, self.seed);
                 (self.start(seen, &maps, &atoms, &mut draws)?, f64::INFINITY)
             }
             Some(state) => {
@@ -162,35 +144,34 @@ impl Dpl {
                 (self.restore_pairs(seen, &maps, &atoms, &mut state.into_parts(train.classes()))?, held)
             }
         };
-        for iter in left {
+        for iter in iterations.left() {
             pairs.par_iter_mut().enumerate().try_for_each(|(c, pair)| {
                 pair.projecting = pair.codes.clone();
                 pair.update_dictionary(seen.class(c))?;
                 self.update_codes(pair, seen.class(c))
             })?;
             let terms = self.terms(seen, &pairs);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric("DPL", "the objective is no longer finite; scale the samples to unit norm"));
-            }
-            let change = if held.is_finite() { (held - objective) / objective.max(f64::MIN_POSITIVE) } else { 1.0 };
-            let converged = change < self.tol;
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
+            let objective = objective(&terms);
+            let change = relative_decrease(held, objective);
+            let done = Done {
                 terms: &terms,
                 change: Some(change),
-                model: Some(&|| Ok(Box::new(finish(&pairs)?))),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| store(&pairs, State::after(iter, converged).with_value("held", objective))),
+                model: &|| finish(&pairs),
+                state: &|state| store(&pairs, state.with_value("held", objective)),
             };
-            if watch.step(&step).is_break() || converged {
+            if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
             held = objective;
         }
         finish(&pairs)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<DplModel> {
+        let dictionary = parts.take("dictionary")?;
+        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
+        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        Ok(DplModel::new(parts.classes, dictionary, analysis, &atoms))
     }
 }
 
@@ -379,9 +360,8 @@ mod tests {
         let train = synth::blobs(3, 12, 10, 1);
         let dpl = Dpl { atoms_per_class: Some(5), ..Default::default() };
         let atoms = Blocks::from_sizes([5; 3]);
-        let mut pairs = dpl
-            .start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut ClassDraws::new(0, 3, 10, None))
-            .unwrap();
+        let mut pairs =
+            dpl.start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut ClassDraws::new(3, 10, 0)).unwrap();
         let mut held = f64::INFINITY;
         let mut falls = |pairs: &[Pair]| {
             let now = objective(&dpl, &train, pairs);
@@ -404,9 +384,8 @@ mod tests {
         let train = synth::blobs(3, 7, 9, 2);
         let dpl = Dpl::default();
         let atoms = Blocks::from_sizes([7; 3]);
-        let pairs = dpl
-            .start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut ClassDraws::new(0, 3, 9, None))
-            .unwrap();
+        let pairs =
+            dpl.start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut ClassDraws::new(3, 9, 0)).unwrap();
         let mut expected = [0.0; 4];
         for (c, pair) in pairs.iter().enumerate() {
             let omega = pair.analysis().transpose().to_owned();

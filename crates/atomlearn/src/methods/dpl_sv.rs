@@ -22,27 +22,27 @@ mod projections;
 use crate::classifier::{AtomKind, Atoms};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Value};
+use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{concat_columns, mul};
 use crate::methods::dpl::{self, Dpl, Pair};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, params};
-use crate::range::{self, Reduced};
+use crate::params::{Domain, params, words};
 use crate::score::RidgeResiduals;
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::svm::{self, Svm};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use projections::Projections;
 use rayon::prelude::*;
 
-/// How a sample is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// By the class whose pair reproduces it best.
-    Residual,
-    /// By the SVMs on its projections.
-    Svm,
+words! {
+    /// How a sample is decided.
+    pub enum Rule {
+        /// By the class whose pair reproduces it best.
+        Residual = "residual",
+        /// By the SVMs on its projections.
+        Svm = "svm",
+    }
 }
 
 params! {
@@ -58,14 +58,14 @@ params! {
         lambda2: f64 = 1e-3, Domain::NonNegative, grid [0.0, 1e-4, 1e-3, 1e-2];
         /// Weight of the loss against the squared norm inside the SVM term.
         theta: f64 = 5.0, Domain::Positive, grid [5.0, 50.0];
-        /// Atoms of each class; auto: as many as it has samples.
+        /// Atoms per class; `auto` is as many as it has samples.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 20, Domain::AtLeast(1), grid [5, 20];
-        /// Relative decrease of the objective at which training stops; 0 never stops early.
+        /// Training ends when an iteration lowers the objective by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-4, Domain::NonNegative;
         /// Decision: by the residuals of the pairs, or by the SVMs.
-        rule: Rule = Rule::Residual, Domain::OneOf(&["residual", "svm"]), grid ["residual", "svm"];
+        rule: Rule = Rule::Residual, Domain::OneOf(Rule::WORDS), grid ["residual", "svm"];
         /// Seed of the random start.
         seed: u64 = 0, Domain::AtLeast(0);
     }
@@ -103,43 +103,20 @@ impl Fit for DplSv {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<DplSvModel> {
-        self.run(train, None, watch)
-    }
-
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<DplSvModel> {
-        self.run(train, Some(state), watch)
-    }
-
-    fn restore(&self, mut parts: Parts) -> Result<DplSvModel> {
-        let dictionary = parts.take("dictionary")?;
-        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
-        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
-        let svm = parts.take_svm(Some(dictionary.ncols()))?;
-        Ok(self.model(parts.classes, dictionary, analysis, &atoms, svm))
-    }
-
-    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
-        terms[self.rule as usize].clone()
-    }
-}
-
-impl DplSv {
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DplSvModel> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<DplSvModel> {
+        let span = Span::of(full)?;
+        let train = span.train();
         let dpl = self.dpl();
         let atoms = Blocks::from_sizes(train.blocks().sizes().map(|n| self.atoms_per_class.unwrap_or(n)));
         let targets = train.targets();
         let tau = 1.0 / self.theta;
 
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
         let maps = dpl.maps(train, unless_resumed(from.as_ref(), watch, &mut ()))?;
         let projections = Projections::new(self, train, &atoms)?;
         let Iterate { mut pairs, mut omega, mut svm, mut held } = match from {
             None => {
-                let mut draws = ClassDraws::new(self.seed, train.n_classes(), full.n_features(), reduced.as_ref());
+                let mut draws = ClassDraws::within(&span, self.seed);
                 let pairs = dpl.start(train, &maps, &atoms, &mut draws)?;
                 let svm = Svm::zero(atoms.total(), train.n_classes());
                 Iterate { pairs, omega: Vec::new(), svm, held: f64::INFINITY }
@@ -154,7 +131,7 @@ impl DplSv {
                 Iterate { pairs, omega, svm, held }
             }
         };
-        for iter in left {
+        for iter in iterations.left() {
             // Without a pull DPL's own products are taken, to the bit.
             let pulled = self.strength() > 0.0 && svm.weights.norm_max() > 0.0;
             pairs.iter_mut().for_each(|pair| pair.projecting = pair.codes.clone());
@@ -182,43 +159,41 @@ impl DplSv {
             let norms = ("svm_norm", 2.0 * self.lambda2 * svm_terms.0);
             let losses = ("svm_loss", self.strength() * svm_terms.1);
             let terms: Vec<(&'static str, f64)> = of_pairs.into_iter().chain([norms, losses]).collect();
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "DPL-SV",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = if held.is_finite() { (held - objective) / objective.max(f64::MIN_POSITIVE) } else { 1.0 };
-            let converged = change < self.tol;
-            let model = || {
-                let model = self.finish(full, train, reduced.as_ref(), (&pairs, &omega, &svm), &mut ())?;
-                Ok(Box::new(model) as Box<dyn Classifier>)
-            };
-            let state = || {
-                let state = dpl::store(&pairs, State::after(iter, converged).with_value("held", objective));
-                let add =
-                    |state: State, (c, omega): (usize, &Mat<f64>)| state.with(format!("omega.{c}"), omega.as_ref());
-                omega.iter().enumerate().fold(state, add).with_svm(&svm)
-            };
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
+            let objective = objective(&terms);
+            let change = relative_decrease(held, objective);
+            let done = Done {
                 terms: &terms,
                 change: Some(change),
-                model: Some(&model),
-                last: converged || iter == self.max_iter,
-                state: Some(&state),
-            });
-            if flow.is_break() || converged {
+                model: &|| self.finish(&span, (&pairs, &omega, &svm), &mut ()),
+                state: &|state| {
+                    let state = dpl::store(&pairs, state.with_value("held", objective));
+                    let rows = omega.iter().enumerate();
+                    rows.fold(state, |state, (c, omega)| state.with(format!("omega.{c}"), omega.as_ref()))
+                        .with_svm(&svm)
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
             held = objective;
         }
-        self.finish(full, train, reduced.as_ref(), (&pairs, &omega, &svm), watch)
+        self.finish(&span, (&pairs, &omega, &svm), watch)
     }
 
+    fn restore(&self, mut parts: Parts) -> Result<DplSvModel> {
+        let dictionary = parts.take("dictionary")?;
+        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
+        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let svm = parts.take_svm(Some(dictionary.ncols()))?;
+        Ok(self.model(parts.classes, dictionary, analysis, &atoms, svm))
+    }
+
+    fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
+        terms[self.rule as usize].clone()
+    }
+}
+
+impl DplSv {
     /// The same without the SVM term.
     fn dpl(&self) -> Dpl {
         Dpl {
@@ -259,12 +234,11 @@ impl DplSv {
     /// The model in all features, with SVMs at their optimum for its projections.
     fn finish(
         &self,
-        full: &Dataset,
-        train: &Dataset,
-        reduced: Option<&Reduced>,
+        span: &Span<'_>,
         (pairs, omega, svm): (&[Pair], &[Mat<f64>], &Svm),
         watch: &mut dyn Observer,
     ) -> Result<DplSvModel> {
+        let (full, train) = (span.full(), span.train());
         let z = projected(omega, train);
         let (targets, tau) = (train.targets(), 1.0 / self.theta);
         let svm = if self.strength() > 0.0 {
@@ -272,11 +246,16 @@ impl DplSv {
         } else {
             svm::fit(z.as_ref(), &targets, train.n_classes(), tau, None, watch)?
         };
-        let lifted = |columns: Mat<f64>| reduced.map_or(columns.clone(), |reduced| reduced.lift_columns(&columns));
         let dictionary = concat_columns(&pairs.iter().map(|pair| pair.dictionary.clone()).collect::<Vec<_>>());
         let analysis = concat_columns(&omega.iter().map(|omega| omega.transpose().to_owned()).collect::<Vec<_>>());
         let atoms = Blocks::from_sizes(omega.iter().map(Mat::nrows));
-        Ok(self.model(full.classes().to_vec(), lifted(dictionary), lifted(analysis), &atoms, svm))
+        Ok(self.model(
+            full.classes().to_vec(),
+            span.lift_columns(&dictionary),
+            span.lift_columns(&analysis),
+            &atoms,
+            svm,
+        ))
     }
 
     fn model(
@@ -329,7 +308,7 @@ impl Classifier for DplSvModel {
     }
 
     fn rules(&self) -> &'static [&'static str] {
-        &["residual", "svm"]
+        Rule::WORDS
     }
 
     fn rule(&self) -> &'static str {

@@ -32,11 +32,12 @@ pub(super) mod codes;
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso};
 use crate::init::class_start;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{column_energies, gram, mul, relative_change};
-use crate::params::{Domain, params};
+use crate::params::{Domain, params, words};
 use crate::score::ClassResiduals;
-use crate::state::iterations_left;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
+use crate::span::Span;
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use atoms::{AtomStep, SWEEPS};
 use codes::CodeStep;
 use faer::{Mat, MatRef};
@@ -44,34 +45,34 @@ use faer::{Mat, MatRef};
 /// Scores feel the codes themselves, not just their objective, so test codes are solved nearly exactly.
 const TEST_LIMITS: LassoLimits = LassoLimits { tolerance: 1e-10, max_steps: 2000 };
 
-/// What `lambda1`, `gamma` and `gamma1` weigh against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scaling {
-    /// Squared norms, as in the paper and its code.
-    Original,
-    /// Halves of squared norms, as in the DICTOL toolbox.
-    Dictol,
+words! {
+    /// What `lambda1`, `gamma` and `gamma1` weigh against.
+    pub enum Scaling {
+        /// Squared norms, as in the paper and its code.
+        Original = "original",
+        /// Halves of squared norms, as in the DICTOL toolbox.
+        Dictol = "dictol",
+    }
 }
 
-/// Where atoms may lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Constraint {
-    /// Norm one, one sweep per iteration, dead atoms removed: the original.
-    Sphere,
-    /// Norm at most one, swept until settled.
-    Ball,
+words! {
+    /// Where atoms may lie.
+    pub enum Constraint {
+        /// Norm one, one sweep per iteration, dead atoms removed: the original.
+        Sphere = "sphere",
+        /// Norm at most one, swept until settled.
+        Ball = "ball",
+    }
 }
 
-/// How a sample is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// One code over the whole dictionary.
-    Global,
-    /// One code per class.
-    Local,
+words! {
+    /// How a sample is decided.
+    pub enum Rule {
+        /// One code over the whole dictionary.
+        Global = "global",
+        /// One code per class.
+        Local = "local",
+    }
 }
 
 params! {
@@ -81,14 +82,14 @@ params! {
         lambda1: f64 = 0.005, Domain::Positive, grid [0.001, 0.005, 0.02];
         /// Weight of the Fisher criterion.
         lambda2: f64 = 0.05, Domain::NonNegative, grid [0.01, 0.05, 0.2];
-        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
+        /// Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// What lambda1, gamma and gamma1 weigh against: squares (original) or half of them (dictol).
-        scaling: Scaling = Scaling::Original, Domain::OneOf(&["original", "dictol"]);
+        scaling: Scaling = Scaling::Original, Domain::OneOf(Scaling::WORDS);
         /// Atoms of norm one, one sweep per iteration (original), or at most one, swept until settled.
-        constraint: Constraint = Constraint::Sphere, Domain::OneOf(&["sphere", "ball"]);
+        constraint: Constraint = Constraint::Sphere, Domain::OneOf(Constraint::WORDS);
         /// Decide by one code over all atoms, or by one code per class.
-        rule: Rule = Rule::Global, Domain::OneOf(&["global", "local"]);
+        rule: Rule = Rule::Global, Domain::OneOf(Rule::WORDS);
         /// Global rule: weight of the sum of magnitudes of a sample's code.
         gamma: f64 = 0.005, Domain::Positive, grid [0.001, 0.005, 0.02];
         /// Global rule: weight of the distance between a sample's code and the class mean.
@@ -97,9 +98,9 @@ params! {
         gamma1: f64 = 0.005, Domain::Positive;
         /// Local rule: weight of the distance to the class mean.
         gamma2: f64 = 0.01, Domain::NonNegative;
-        /// Most iterations of code step and dictionary step.
+        /// Maximum number of iterations of code step and dictionary step.
         max_iter: usize = 15, Domain::AtLeast(1);
-        /// Stop when the dictionary changes by less than this fraction of its norm.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Most accelerated gradient steps of a code step.
         code_iter: usize = 300, Domain::AtLeast(1);
@@ -181,12 +182,52 @@ impl Fit for Fddl {
     const READOUT: &'static [&'static str] = &["w"];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<FddlModel> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<FddlModel> {
+        let span = Span::of(train)?;
+        let data = span.train();
+        let x = data.x();
+        let samples = data.blocks();
+        let model = |d: &Mat<f64>, atoms: &Blocks, means: Mat<f64>| {
+            self.model(train.classes(), span.lift_columns(d), atoms.clone(), means)
+        };
+        let weights = (self.halved(self.lambda1), self.lambda2);
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<FddlModel> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let Iterate { mut d, mut atoms, mut z, mut unsettled } = match from {
+            None => self.start(data, watch)?,
+            Some(state) => Iterate::restore(state, data)?,
+        };
+        let mut codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
+        for iter in iterations.left() {
+            codes.solve(&mut z, self.code_iter, self.code_tol);
+            let mut before = d.clone();
+            let (dead, settled) = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
+            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
+            if atoms::remove(&dead, &mut d, &mut z, &mut atoms) > 0 {
+                watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
+                before = Mat::zeros(d.nrows(), d.ncols());
+            }
+            codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
+            let terms = codes.terms(z.as_ref());
+            let change = relative_change(&d, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(model(&d, &atoms, self.means(&codes, z.clone(), samples))),
+                state: &|state| {
+                    let state = state.with("dictionary", d.as_ref()).with("codes", z.as_ref());
+                    state.with_blocks("atom_counts", &atoms).with_value("unsettled", unsettled)
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        if unsettled > 0 {
+            watch.warn(&format!("FDDL: in {unsettled} iterations the atoms had not settled after {SWEEPS} sweeps"));
+        }
+        let means = self.means(&codes, z, samples);
+        Ok(self.model(train.classes(), span.lift_columns(&d), atoms, means))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<FddlModel> {
@@ -206,67 +247,6 @@ impl Fit for Fddl {
 }
 
 impl Fddl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<FddlModel> {
-        let reduced = range::reduce(train)?;
-        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |r| mul(&r.basis, d));
-        let x = data.x();
-        let samples = data.blocks();
-        let weights = (self.halved(self.lambda1), self.lambda2);
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let Iterate { mut d, mut atoms, mut z, mut unsettled } = match from {
-            None => self.start(data, watch)?,
-            Some(state) => Iterate::restore(state, data)?,
-        };
-        let mut codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
-        for iter in left {
-            codes.solve(&mut z, self.code_iter, self.code_tol);
-            let mut before = d.clone();
-            let (dead, settled) = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
-            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
-            if atoms::remove(&dead, &mut d, &mut z, &mut atoms) > 0 {
-                watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
-                before = Mat::zeros(d.nrows(), d.ncols());
-            }
-            codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
-            let terms = codes.terms(z.as_ref());
-            let change = relative_change(&d, &before);
-            let snapshot = || -> Result<Box<dyn Classifier>> {
-                Ok(Box::new(self.model(
-                    train.classes(),
-                    lifted(&d),
-                    atoms.clone(),
-                    self.means(&codes, z.clone(), samples),
-                )))
-            };
-            let converged = change <= self.tol;
-            let state = || {
-                let state = State::after(iter, converged).with("dictionary", d.as_ref()).with("codes", z.as_ref());
-                state.with_blocks("atom_counts", &atoms).with_value("unsettled", unsettled)
-            };
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(terms.iter().map(|term| term.1).sum()),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&snapshot),
-                last: converged || iter == self.max_iter,
-                state: Some(&state),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-        }
-        if unsettled > 0 {
-            watch.warn(&format!("FDDL: in {unsettled} iterations the atoms had not settled after {SWEEPS} sweeps"));
-        }
-        let means = self.means(&codes, z, samples);
-        Ok(self.model(train.classes(), lifted(&d), atoms, means))
-    }
-
     /// Class means of the codes, which are first solved again if `refit` says so.
     fn means(&self, codes: &CodeStep<'_>, mut z: Mat<f64>, samples: &Blocks) -> Mat<f64> {
         if self.refit {
@@ -366,7 +346,7 @@ impl Classifier for FddlModel {
     }
 
     fn rules(&self) -> &'static [&'static str] {
-        &["global", "local"]
+        Rule::WORDS
     }
 
     fn rule(&self) -> &'static str {

@@ -5,7 +5,7 @@
 
 use crate::kernel::squared_distances;
 use crate::params::{Domain, params};
-use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
+use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 params! {
@@ -39,7 +39,7 @@ impl Fit for Knn {
     const PAPER: &'static str =
         "Cover, Hart: Nearest neighbor pattern classification. IEEE Transactions on Information Theory 1967";
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<KnnModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, _watch: &mut dyn Observer) -> Result<KnnModel> {
         Ok(self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks().clone()))
     }
 

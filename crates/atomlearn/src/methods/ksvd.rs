@@ -14,14 +14,14 @@
 //! Deviations: `W` is fitted on codes of the final dictionary, where the package uses those of the last iteration,
 //! which no longer belong to it.
 
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{concat_columns, gram};
 use crate::methods::sparse_linear::{SparseLinear, atom_counts, encode, ridge_readout, sample_atoms, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
-use crate::range;
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, Ksvd as Iteration, Signals};
-use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State, Step};
+use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
 params! {
     /// Parameters of K-SVD.
@@ -35,7 +35,7 @@ params! {
         /// Weight of the squared norm of the classifier.
         ridge: f64 = 0.1, Domain::Positive, grid [0.01, 0.1, 1.0];
         /// How an atom is fitted: one alternation, or the leading singular pair.
-        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(&["approximate", "exact"]);
+        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(AtomUpdate::WORDS);
         /// Seed of the choice of samples that become the first atoms.
         seed: u64 = 0, Domain::AtLeast(0);
     }
@@ -48,37 +48,22 @@ impl Fit for Ksvd {
     const PAPER: &'static str = "Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries for sparse representation. IEEE TSP 2006";
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        self.run(full, None, watch)
-    }
-
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        self.run(full, Some(state), watch)
-    }
-
-    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
-        SparseLinear::restore(parts, self.sparsity)
-    }
-}
-
-impl Ksvd {
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        let span = Span::of(full)?;
+        let train = span.train();
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, 0.0)?;
         let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
         let targets = train.targets();
-        let finish = |state: &Iteration<'_>| -> Result<SparseLinear> {
-            let d = state.atoms();
+        let finish = |coder: &Iteration<'_>| -> Result<SparseLinear> {
+            let d = coder.atoms();
             let z = encode(gram(d).as_ref(), d, train.x(), sparsity).to_dense();
             let weights = ridge_readout(z.as_ref(), &targets, train.n_classes(), self.ridge)?;
-            Ok(SparseLinear::lifted(full, reduced.as_ref(), d.to_owned(), weights, self.sparsity))
+            Ok(SparseLinear::lifted(&span, &d.to_owned(), weights, self.sparsity))
         };
 
         let signals = Signals::plain(train.x());
-        let mut state = match from {
+        let mut coder = match from {
             None => {
                 let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
                 Iteration::new(signals, atoms, sparsity, self.update)
@@ -88,22 +73,22 @@ impl Ksvd {
                 Iteration::restore(signals, counts.total(), &mut parts, sparsity, self.update)?
             }
         };
-        for iter in left {
-            let error = state.iterate()?.samples;
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(error),
+        for iter in iterations.left() {
+            let error = coder.iterate()?.samples;
+            let done = Done {
                 terms: &[("reconstruction", error)],
                 change: None,
-                model: Some(&|| Ok(Box::new(finish(&state)?) as Box<dyn Classifier>)),
-                last: iter == self.max_iter,
-                state: Some(&|| state.store(State::after(iter, false))),
-            });
-            if flow.is_break() {
+                model: &|| finish(&coder),
+                state: &|state| coder.store(state),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
         }
-        finish(&state)
+        finish(&coder)
+    }
+
+    fn restore(&self, parts: Parts) -> Result<SparseLinear> {
+        SparseLinear::restore(parts, self.sparsity)
     }
 }

@@ -16,24 +16,23 @@
 //! - LC-KSVD is D-KSVD with that weight, from another start (found also by Kviatkovsky, Gabel, Rivlin, Shimshoni: On
 //!   the equivalence of the LC-KSVD and the D-KSVD algorithms. IEEE TPAMI 2017).
 
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{gram, normalize_columns};
 use crate::methods::sparse_linear::{Readout, SparseLinear, encode, ridge_readout};
-use crate::range::Reduced;
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Labels, Signals};
-use crate::{Classifier, Dataset, Observer, Result, State, Step};
+use crate::{Dataset, Observer, Result, State};
 use faer::{Mat, MatRef};
-use std::ops::RangeInclusive;
 
 /// An atom whose part among the features is shorter lives in the labels only: it is set to zero and never used.
 const LABEL_ONLY: f64 = 1e-10;
 
 /// What does not change while learning.
 pub(super) struct LabelKsvd<'a> {
-    /// The user's data.
-    pub full: &'a Dataset,
-    /// The same in the span of the samples, where that is smaller.
-    pub reduced: Option<&'a Reduced>,
+    /// Key of the method that learns.
+    pub method: &'static str,
+    /// The samples.
+    pub span: &'a Span<'a>,
     /// Class of every sample.
     pub targets: &'a [usize],
     /// `g_c`.
@@ -50,7 +49,7 @@ pub(super) struct LabelKsvd<'a> {
 
 impl LabelKsvd<'_> {
     fn train(&self) -> &Dataset {
-        self.reduced.map_or(self.full, |reduced| &reduced.train)
+        self.span.train()
     }
 
     /// Samples with labels below them.
@@ -65,56 +64,51 @@ impl LabelKsvd<'_> {
         let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
         let stacked = |i: usize, k: usize| if i < m { d0[(i, k)] } else { self.weights[i - m] * w0[(i - m, k)] };
         let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
-        let mut state = Ksvd::new(self.signals(), atoms, self.sparsity.0, self.update);
+        let mut coder = Ksvd::new(self.signals(), atoms, self.sparsity.0, self.update);
         if self.max_iter == 0 {
-            state.code();
+            coder.code();
         }
-        self.iterate(state, 1..=self.max_iter, watch)
+        self.iterate(coder, &self.iterations(None)?, watch)
     }
 
     /// The same from the state of an iteration, with so many atoms.
-    pub fn learn_on(&self, state: State, n_atoms: usize, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        let left = iterations_left(Some(&state), self.max_iter)?;
-        let mut parts = state.into_parts(self.full.classes());
-        let state = Ksvd::restore(self.signals(), n_atoms, &mut parts, self.sparsity.0, self.update)?;
-        self.iterate(state, left, watch)
+    pub fn resume(&self, state: State, n_atoms: usize, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        let iterations = self.iterations(Some(&state))?;
+        let mut parts = state.into_parts(self.train().classes());
+        let coder = Ksvd::restore(self.signals(), n_atoms, &mut parts, self.sparsity.0, self.update)?;
+        self.iterate(coder, &iterations, watch)
     }
 
-    fn iterate(
-        &self,
-        mut state: Ksvd<'_>,
-        left: RangeInclusive<usize>,
-        watch: &mut dyn Observer,
-    ) -> Result<SparseLinear> {
+    fn iterations(&self, from: Option<&State>) -> Result<Iterations> {
+        Iterations::new(self.method, from, self.max_iter, 0.0)
+    }
+
+    fn iterate(&self, mut coder: Ksvd<'_>, iterations: &Iterations, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let m = self.train().n_features();
-        for iter in left {
-            let errors = state.iterate()?;
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(errors.samples + errors.labels),
+        for iter in iterations.left() {
+            let errors = coder.iterate()?;
+            let done = Done {
                 terms: &[("reconstruction", errors.samples), ("labels", errors.labels)],
                 change: None,
-                model: Some(&|| Ok(Box::new(self.finish(&state)?) as Box<dyn Classifier>)),
-                last: iter == self.max_iter,
-                state: Some(&|| state.store(State::after(iter, false))),
-            });
-            if flow.is_break() {
+                model: &|| self.finish(&coder),
+                state: &|state| coder.store(state),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
         }
-        let lost = lengths(state.atoms().subrows(0, m)).into_iter().filter(|&length| length < LABEL_ONLY).count();
+        let lost = lengths(coder.atoms().subrows(0, m)).into_iter().filter(|&length| length < LABEL_ONLY).count();
         if lost > 0 {
-            let n_atoms = state.atoms().ncols();
+            let n_atoms = coder.atoms().ncols();
             watch.warn(&format!("{lost} of {n_atoms} atoms ended in the labels alone; no sample will use them"));
         }
-        self.finish(&state)
+        self.finish(&coder)
     }
 
     /// Splits the stacked atoms: with `s_k = |d_k|`, `d_k <- d_k / s_k` and `w_k <- w_k / (g_c s_k)`.
-    fn finish(&self, state: &Ksvd<'_>) -> Result<SparseLinear> {
+    fn finish(&self, coder: &Ksvd<'_>) -> Result<SparseLinear> {
         let (train, m) = (self.train(), self.train().n_features());
-        let mut d = state.atoms().subrows(0, m).to_owned();
+        let mut d = coder.atoms().subrows(0, m).to_owned();
         let lengths = lengths(d.as_ref());
         for (k, _) in lengths.iter().enumerate().filter(|(_, s)| **s < LABEL_ONLY) {
             d.col_mut(k).fill(0.0);
@@ -127,17 +121,17 @@ impl LabelKsvd<'_> {
                 ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
             }
             (Readout::Joint, Some(rescaled)) => {
-                let z = state.codes().to_dense();
+                let z = coder.codes().to_dense();
                 let scale = |k: usize| if rescaled { lengths[k] } else { 1.0 };
                 let z = Mat::from_fn(z.nrows(), z.ncols(), |k, i| scale(k) * z[(k, i)]);
                 ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
             }
             (Readout::Joint, None) => Mat::from_fn(n_classes, d.ncols(), |c, k| {
                 let below = self.weights[c] * lengths[k];
-                if lengths[k] < LABEL_ONLY || below == 0.0 { 0.0 } else { state.atoms()[(m + c, k)] / below }
+                if lengths[k] < LABEL_ONLY || below == 0.0 { 0.0 } else { coder.atoms()[(m + c, k)] / below }
             }),
         };
-        Ok(SparseLinear::lifted(self.full, self.reduced, d, weights, self.sparsity.1))
+        Ok(SparseLinear::lifted(self.span, &d, weights, self.sparsity.1))
     }
 }
 
@@ -151,17 +145,18 @@ mod tests {
     use crate::Blocks;
     use crate::linalg::{column_norms, concat_columns};
     use crate::methods::sparse_linear::sample_atoms;
-    use crate::synth;
+    use crate::{Classifier, synth};
 
     #[test]
     fn stacked_atoms_come_back_from_dictionary_and_classifier() {
         let train = synth::blobs(3, 12, 9, 1);
+        let span = Span::of(&train).unwrap();
         let (targets, weights) = (train.targets(), [0.7, 1.0, 1.5]);
         let d0 = concat_columns(&sample_atoms(&train, &Blocks::from_sizes([4, 3, 5]), 1));
         let z0 = encode(gram(&d0).as_ref(), d0.as_ref(), train.x(), 3).to_dense();
         let core = LabelKsvd {
-            full: &train,
-            reduced: None,
+            method: "test",
+            span: &span,
             targets: &targets,
             weights: &weights,
             sparsity: (3, Some(3)),

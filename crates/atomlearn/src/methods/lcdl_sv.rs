@@ -36,12 +36,12 @@ use crate::coding::margin::MarginSet;
 use crate::export::{Graph, Value};
 use crate::graph::Affinity;
 use crate::linalg::mul;
-use crate::params::{AtomCount, Domain, Preset, params, presets};
+use crate::params::{AtomCount, Domain, Preset, params, presets, words};
 use crate::score::RidgeResiduals;
+use crate::span::Span;
 use crate::svm::Svm;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, init, range};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, init};
 use faer::{Mat, MatRef, Scale};
-use serde::{Deserialize, Serialize};
 use training_run::{Begin, TrainingRun, join};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
@@ -50,38 +50,38 @@ const USUAL_ATOMS: usize = 10;
 /// The parameters that are chosen on the training samples where they are left open.
 const CHOSEN: [&str; 4] = ["eta1", "eta2", "rule", "max_iter"];
 
-/// Which of the three decision rules is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// Smallest class residual.
-    Residual,
-    /// Largest SVM score.
-    Svm,
-    /// Both: residual minus `eta2` times SVM score.
-    Fused,
+words! {
+    /// Which of the three decision rules is used.
+    pub enum Rule {
+        /// Smallest class residual.
+        Residual = "residual",
+        /// Largest SVM score.
+        Svm = "svm",
+        /// Both: residual minus `eta2` times SVM score.
+        Fused = "fused",
+    }
 }
 
-/// How the SVM is solved in training.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Solver {
-    /// Exactly.
-    Newton,
-    /// Truncated, as in the published code.
-    Lbfgs,
+words! {
+    /// How the SVM is solved in training.
+    pub enum Solver {
+        /// Exactly.
+        Newton = "newton",
+        /// Truncated, as in the published code.
+        Lbfgs = "lbfgs",
+    }
 }
 
-/// What is done to the lengths of atoms after the dictionary step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtomNorm {
-    /// Nothing, as in the published code.
-    None,
-    /// Every atom gets unit length, its code row the inverse.
-    Unit,
-    /// Only atoms longer than one are shortened.
-    Ball,
+words! {
+    /// What is done to the lengths of atoms after the dictionary step.
+    pub enum AtomNorm {
+        /// Nothing, as in the published code.
+        None = "none",
+        /// Every atom gets unit length, its code row the inverse.
+        Unit = "unit",
+        /// Only atoms longer than one are shortened.
+        Ball = "ball",
+    }
 }
 
 params! {
@@ -106,18 +106,18 @@ params! {
         atoms_per_class: AtomCount = AtomCount::Auto, AtomCount::DOMAIN;
         /// Maximum number of iterations; 0 keeps the starting dictionary and fits the SVM on test codes; `auto` chooses it like `eta1`.
         max_iter: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0)), grid [0, 5, 20];
-        /// Training ends when the dictionary's relative change falls to this.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Decision rule; `auto` chooses it like `eta1`.
-        rule: Option<Rule> = None, Domain::Auto(&Domain::OneOf(&["residual", "svm", "fused"]));
+        rule: Option<Rule> = None, Domain::Auto(&Domain::OneOf(Rule::WORDS));
         /// Solver of the SVM step: exact, or truncated as in the published code.
-        svm_solver: Solver = Solver::Newton, Domain::OneOf(&["newton", "lbfgs"]);
+        svm_solver: Solver = Solver::Newton, Domain::OneOf(Solver::WORDS);
         /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
-        active_set: MarginSet = MarginSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
+        active_set: MarginSet = MarginSet::OnePass, Domain::OneOf(MarginSet::WORDS);
         /// Lengths of atoms after each dictionary step: left alone, all one, or at most one.
-        atom_norm: AtomNorm = AtomNorm::None, Domain::OneOf(&["none", "unit", "ball"]);
+        atom_norm: AtomNorm = AtomNorm::None, Domain::OneOf(AtomNorm::WORDS);
         /// Weights of the atom graph: `exp(-d^2 / 2t^2)` (code) or `exp(-d / t)` (paper).
-        affinity: Affinity = Affinity::Squared, Domain::OneOf(&["squared", "unsquared"]);
+        affinity: Affinity = Affinity::Squared, Domain::OneOf(Affinity::WORDS);
         /// Multiple of the identity added to the Laplacian; `auto` is 0, or 1e-3 with a warning where it is needed.
         laplacian_ridge: Option<f64> = None, Domain::Auto(&Domain::NonNegative);
         /// Fit the final SVM on the codes that test samples get, rather than on the last training codes. `auto` does so,
@@ -174,7 +174,10 @@ impl Fit for LcdlSv {
         self.authors()
     }
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
+        if let Some(state) = from {
+            return self.train(train, Begin::After(state), watch);
+        }
         let (mut d, blocks) = match self.atoms_per_class {
             AtomCount::Each(wanted) => init::class_pca_mean(train, wanted, watch)?,
             AtomCount::All => (train.x().to_owned(), train.blocks().clone()),
@@ -187,10 +190,6 @@ impl Fit for LcdlSv {
             init::flip_signs(&mut d, seed);
         }
         self.learn_from(train, d, &blocks, watch)
-    }
-
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
-        self.train(train, Begin::After(state), watch)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LcdlSvModel> {
@@ -269,8 +268,8 @@ impl LcdlSv {
 
     /// Graph, codes, dictionary, classifiers, again and again.
     fn train(&self, train: &Dataset, begin: Begin<'_>, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
-        let span = range::reduce(train)?;
-        let run = TrainingRun::new(self, train, span.as_ref());
+        let span = Span::of(train)?;
+        let run = TrainingRun::new(self, &span);
         let (mut at, iterations) = run.begin(begin, watch)?; // D with its graph L, and (U, b)
         for iter in iterations {
             let Some(space) = at.code_space.take() else { break };
@@ -355,7 +354,7 @@ impl Classifier for LcdlSvModel {
     }
 
     fn rules(&self) -> &'static [&'static str] {
-        &["residual", "svm", "fused"]
+        Rule::WORDS
     }
 
     fn rule(&self) -> &'static str {

@@ -29,7 +29,7 @@ use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ksvd, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
-use crate::range;
+use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
@@ -51,11 +51,11 @@ params! {
         /// Weight of the squared norm of the classifier.
         ridge: f64 = 0.1, Domain::Positive, grid [0.1, 1.0];
         /// The classifier: fitted on codes made as for new samples, or on the joint codes, as published.
-        readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
+        readout: Readout = Readout::Refit, Domain::OneOf(Readout::WORDS);
         /// With `readout = joint`: scale the joint codes to the final atoms; the published code does not.
         rescale_codes: bool = false, Domain::Flag;
         /// How an atom is fitted: one alternation, or the leading singular pair.
-        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(&["approximate", "exact"]);
+        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(AtomUpdate::WORDS);
         /// Seed of the choice of samples that become the first atoms.
         seed: u64 = 0, Domain::AtLeast(0);
     }
@@ -81,9 +81,9 @@ params! {
         /// Weight of the squared norm of the classifier, where it is fitted.
         ridge: f64 = 0.1, Domain::Positive, grid [0.1, 1.0];
         /// The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
-        readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
+        readout: Readout = Readout::Refit, Domain::OneOf(Readout::WORDS);
         /// How an atom is fitted: one alternation, or the leading singular pair.
-        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(&["approximate", "exact"]);
+        update: AtomUpdate = AtomUpdate::Approximate, Domain::OneOf(AtomUpdate::WORDS);
         /// Seed of the choice of samples that become the first atoms.
         seed: u64 = 0, Domain::AtLeast(0);
     }
@@ -92,20 +92,21 @@ params! {
 /// LC-KSVD1 is LC-KSVD2 without `beta` and with a classifier fitted afterwards. Trains from the beginning or from a state,
 /// which belongs to an iteration with labels.
 fn run(
+    method: &'static str,
     p: &LcKsvd2,
     fitted_joint: Option<bool>,
     full: &Dataset,
     from: Option<State>,
     watch: &mut dyn Observer,
 ) -> Result<SparseLinear> {
-    let reduced = range::reduce(full)?;
-    let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
+    let span = Span::of(full)?;
+    let train = span.train();
     let counts = atom_counts(train, p.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
     let sparsity = sparsity(p.sparsity, full.n_features(), counts.total());
     let weights: Vec<f64> = counts.sizes().map(|size| (p.alpha * size as f64 + p.beta).sqrt()).collect();
     let core = LabelKsvd {
-        full,
-        reduced: reduced.as_ref(),
+        method,
+        span: &span,
         targets: &train.targets(),
         weights: &weights,
         sparsity: (sparsity, p.sparsity),
@@ -116,7 +117,7 @@ fn run(
         fitted_joint,
     };
     if let Some(state) = from {
-        return core.learn_on(state, counts.total(), watch);
+        return core.resume(state, counts.total(), watch);
     }
     let d0 = class_ksvd(train, &counts, sparsity, p.init_iter, p.update, p.seed)?;
     let mut coder = Ksvd::new(Signals::plain(train.x()), d0.clone(), sparsity, p.update);
@@ -159,12 +160,8 @@ impl Fit for LcKsvd1 {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        run(&self.common(), Some(self.rescale_codes), full, None, watch)
-    }
-
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        run(&self.common(), Some(self.rescale_codes), full, Some(state), watch)
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        run(Self::KEY, &self.common(), Some(self.rescale_codes), full, from, watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {
@@ -183,12 +180,8 @@ impl Fit for LcKsvd2 {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        run(self, None, full, None, watch)
-    }
-
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        run(self, None, full, Some(state), watch)
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
+        run(Self::KEY, self, None, full, from, watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {

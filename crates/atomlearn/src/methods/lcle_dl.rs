@@ -27,17 +27,17 @@
 use crate::classifier::AtomKind;
 use crate::graph::AtomGraph;
 use crate::init::class_pca_mean_of;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, add_diagonal, frobenius, gram, inner, mul, normalize_columns, outer_gram, pinv_spsd, relative_change,
 };
 use crate::methods::linear_codes::LinearCodes;
 use crate::methods::sparse_linear::{atom_counts, class_ksvd, sparsity};
-use crate::params::{Domain, Preset, params, presets};
-use crate::range::{self, Reduced};
-use crate::state::iterations_left;
+use crate::params::{Domain, Preset, params, presets, words};
+use crate::span::Span;
 use crate::update::ksvd::AtomUpdate;
 use crate::update::lagrange_dual;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Blocks, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, Scale};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
@@ -47,24 +47,24 @@ const KSVD_ITERATIONS: usize = 1;
 /// Eigenvalues of `Z Z^T + V V^T` below this fraction of the largest count as zero where atoms are free.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// What atoms may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Constraint {
-    /// No longer than one.
-    Ball,
-    /// Of any length, scaled to length one after the last iteration.
-    Free,
+words! {
+    /// What atoms may be.
+    pub enum Constraint {
+        /// No longer than one.
+        Ball = "ball",
+        /// Of any length, scaled to length one after the last iteration.
+        Free = "free",
+    }
 }
 
-/// Where atoms come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Start {
-    /// Principal directions and mean of every class.
-    PcaMean,
-    /// K-SVD within every class, from random samples of it.
-    KSvd,
+words! {
+    /// Where atoms come from.
+    pub enum Start {
+        /// Principal directions and mean of every class.
+        PcaMean = "pca-mean",
+        /// K-SVD within every class, from random samples of it.
+        KSvd = "k-svd",
+    }
 }
 
 params! {
@@ -81,12 +81,12 @@ params! {
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Atoms no longer than one throughout, or of any length until the end, as published.
-        constraint: Constraint = Constraint::Ball, Domain::OneOf(&["ball", "free"]);
+        constraint: Constraint = Constraint::Ball, Domain::OneOf(Constraint::WORDS);
         /// First atoms: principal directions and mean of every class, or K-SVD within every class, as published.
-        start: Start = Start::PcaMean, Domain::OneOf(&["pca-mean", "k-svd"]);
-        /// Most iterations.
+        start: Start = Start::PcaMean, Domain::OneOf(Start::WORDS);
+        /// Maximum number of iterations.
         max_iter: usize = 10, Domain::AtLeast(0), grid [0, 1, 10];
-        /// Relative change of the dictionary that ends training.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Weight of the squared norm of the classifier.
         ridge: f64 = 0.1, Domain::Positive, grid [1e-3, 1e-2, 0.1, 1.0];
@@ -116,12 +116,38 @@ impl Fit for LcleDl {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<LinearCodes> {
-        self.run(full, None, watch)
-    }
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LinearCodes> {
+        let span = Span::of(full)?;
+        let train = span.train();
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let Iterate { atoms, mut d, mut z, mut multipliers } = match from {
+            None => self.start(train, watch)?,
+            Some(state) => self.restore_iterate(state, train)?,
+        };
+        for iter in iterations.left() {
+            let before = d.clone();
+            let graph = self.graph(&d);
+            let v = self.label_codes(train, &d, &atoms, &z)?;
+            (d, multipliers) = self.dictionary(train, &d, (&z, &v), multipliers, watch)?;
+            z = self.local_codes(train, &d, &graph, &v)?;
 
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LinearCodes> {
-        self.run(full, Some(state), watch)
+            let terms = self.terms(train, &d, (&z, &v), &graph, &atoms);
+            let change = relative_change(&d, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| self.finish(&span, &d),
+                state: &|state| {
+                    let state = state.with("dictionary", d.as_ref()).with("codes", z.as_ref());
+                    let state = state.with_blocks("atom_counts", &atoms);
+                    state.with_row("multipliers", multipliers.as_deref().unwrap_or_default())
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        self.finish(&span, &d)
     }
 
     fn restore(&self, parts: Parts) -> Result<LinearCodes> {
@@ -134,54 +160,6 @@ impl Fit for LcleDl {
 }
 
 impl LcleDl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LinearCodes> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let Iterate { atoms, mut d, mut z, mut multipliers } = match from {
-            None => self.start(train, watch)?,
-            Some(state) => self.restore_iterate(state, train)?,
-        };
-        for iter in left {
-            let before = d.clone();
-            let graph = self.graph(&d);
-            let v = self.label_codes(train, &d, &atoms, &z)?;
-            (d, multipliers) = self.dictionary(train, &d, (&z, &v), multipliers, watch)?;
-            z = self.local_codes(train, &d, &graph, &v)?;
-
-            let terms = self.terms(train, &d, (&z, &v), &graph, &atoms);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "LCLE-DL",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = relative_change(&d, &before);
-            let converged = change <= self.tol;
-            let state = || {
-                let state = State::after(iter, converged).with("dictionary", d.as_ref()).with("codes", z.as_ref());
-                let state = state.with_blocks("atom_counts", &atoms);
-                state.with_row("multipliers", multipliers.as_deref().unwrap_or_default())
-            };
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(self.finish(full, reduced.as_ref(), &d)?) as Box<dyn Classifier>)),
-                last: converged || iter == self.max_iter,
-                state: Some(&state),
-            });
-            if flow.is_break() || converged {
-                break;
-            }
-        }
-        self.finish(full, reduced.as_ref(), &d)
-    }
-
     /// The first atoms, and their codes without labels.
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
         let (d, atoms) = match self.start {
@@ -288,15 +266,13 @@ impl LcleDl {
     }
 
     /// Atoms of length one at most, in all features, and a classifier on the codes that new samples get.
-    fn finish(&self, full: &Dataset, reduced: Option<&Reduced>, d: &Mat<f64>) -> Result<LinearCodes> {
+    fn finish(&self, span: &Span<'_>, d: &Mat<f64>) -> Result<LinearCodes> {
         let mut d = d.clone();
         if self.constraint == Constraint::Free {
             normalize_columns(d.as_mut());
         }
         let map = self.code_map(&d, &self.graph(&d))?;
-        let dictionary = reduced.map_or_else(|| d.clone(), |reduced| reduced.lift_columns(&d));
-        let map = reduced.map_or_else(|| map.clone(), |reduced| reduced.lift_rows(&map));
-        LinearCodes::of_dictionary(dictionary, map, full, self.ridge)
+        LinearCodes::of_dictionary(span.lift_columns(&d), span.lift_rows(&map), span.full(), self.ridge)
     }
 }
 

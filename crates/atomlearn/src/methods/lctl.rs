@@ -26,15 +26,15 @@
 
 use crate::classifier::AtomKind;
 use crate::draw::{gaussian, stream};
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, add_diagonal, frobenius, mul, normalize_columns, one_hot, outer_gram, relative_change, svd, sym_eig,
 };
 use crate::methods::linear_codes::LinearCodes;
 use crate::methods::sparse_linear::ridge_readout;
 use crate::params::{Domain, Preset, params, presets};
-use crate::range::{self, Reduced};
-use crate::state::iterations_left;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::span::Span;
+use crate::{Blocks, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 /// Most rows per class unless asked for.
@@ -53,11 +53,11 @@ params! {
         lambda: f64 = 1e-3, Domain::NonNegative;
         /// Ridge on the map from codes to classes.
         delta: f64 = 1.0, Domain::Positive;
-        /// Rows of the transform for each class; auto: the mean number of samples of a class, at most 10.
+        /// Rows of the transform per class; `auto` is the mean number of samples of a class, at most 10.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 10, Domain::AtLeast(1), grid [1, 10];
-        /// Relative change of the transform that ends training.
+        /// Training ends when an iteration changes the transform by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Weight of the squared norm of the classifier.
         ridge: f64 = 1e-3, Domain::Positive, grid [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
@@ -102,12 +102,34 @@ impl Fit for Lctl {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<LinearCodes> {
-        self.run(full, None, watch)
-    }
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LinearCodes> {
+        let span = Span::of(full)?;
+        let train = span.train();
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let problem = self.problem(train)?;
+        let mut now = match from {
+            None => self.start(&span, &problem)?,
+            Some(state) => Iterate::restore(state, &problem)?,
+        };
+        for iter in iterations.left() {
+            let before = now.omega.clone();
+            (now.omega, now.logarithms) = self.transform(&problem, &now.z)?;
+            now.z = self.codes(&problem, &now.omega, &now.m)?;
+            now.m = self.label_map(&problem, &now.z)?;
 
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LinearCodes> {
-        self.run(full, Some(state), watch)
+            let terms = self.terms(&problem, &now);
+            let change = relative_change(&now.omega, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| self.finish(&span, &now),
+                state: &|state| now.store(state),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        self.finish(&span, &now)
     }
 
     fn restore(&self, parts: Parts) -> Result<LinearCodes> {
@@ -120,49 +142,6 @@ impl Fit for Lctl {
 }
 
 impl Lctl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LinearCodes> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let problem = self.problem(train)?;
-        let mut now = match from {
-            None => self.start(full, &problem, reduced.as_ref())?,
-            Some(state) => Iterate::restore(state, &problem)?,
-        };
-        for iter in left {
-            let before = now.omega.clone();
-            (now.omega, now.logarithms) = self.transform(&problem, &now.z)?;
-            now.z = self.codes(&problem, &now.omega, &now.m)?;
-            now.m = self.label_map(&problem, &now.z)?;
-
-            let terms = self.terms(&problem, &now);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "LCTL",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = relative_change(&now.omega, &before);
-            let converged = change <= self.tol;
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(self.finish(full, &now, reduced.as_ref())?) as Box<dyn Classifier>)),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| now.store(State::after(iter, converged))),
-            });
-            if flow.is_break() || converged {
-                break;
-            }
-        }
-        self.finish(full, &now, reduced.as_ref())
-    }
-
     fn problem<'a>(&self, train: &'a Dataset) -> Result<Problem<'a>> {
         let (values, vectors) = sym_eig(outer_gram(train.x()), "LCTL samples")?;
         let scaled = |i: usize, j: usize| vectors[(i, j)] / (values[j].max(0.0) + self.epsilon).powf(0.25);
@@ -177,11 +156,10 @@ impl Lctl {
     }
 
     /// Random rows of length one, their codes, and the map that belongs to these.
-    fn start(&self, full: &Dataset, problem: &Problem<'_>, reduced: Option<&Reduced>) -> Result<Iterate> {
-        let mut drawn = gaussian(&mut stream(self.seed, 0), full.n_features(), problem.rows.total());
+    fn start(&self, span: &Span<'_>, problem: &Problem<'_>) -> Result<Iterate> {
+        let mut drawn = gaussian(&mut stream(self.seed, 0), span.full().n_features(), problem.rows.total());
         normalize_columns(drawn.as_mut());
-        let omega = drawn.transpose();
-        let omega = reduced.map_or_else(|| omega.to_owned(), |reduced| reduced.project_rows(omega));
+        let omega = span.project_rows(drawn.transpose());
         let z = mul(&omega, problem.x);
         let m = self.label_map(problem, &z)?;
         Ok(Iterate { omega, logarithms: 0.0, z, m })
@@ -225,9 +203,9 @@ impl Lctl {
         ]
     }
 
-    fn finish(&self, full: &Dataset, now: &Iterate, reduced: Option<&Reduced>) -> Result<LinearCodes> {
-        let omega = reduced.map_or_else(|| now.omega.clone(), |reduced| reduced.lift_rows(&now.omega));
-        LinearCodes::of_analysis(omega.transpose().to_owned(), full, self.ridge)
+    fn finish(&self, span: &Span<'_>, now: &Iterate) -> Result<LinearCodes> {
+        let omega = span.lift_rows(&now.omega);
+        LinearCodes::of_analysis(omega.transpose().to_owned(), span.full(), self.ridge)
     }
 }
 
@@ -255,7 +233,7 @@ mod tests {
     use super::*;
     use crate::linalg::inner;
     use crate::observe::Trace;
-    use crate::synth;
+    use crate::{Classifier, synth};
     use faer::Scale;
 
     /// Few rows and many, beside 8 features.
@@ -290,7 +268,7 @@ mod tests {
         let train = synth::blobs(3, 12, 8, 1);
         for p in variants() {
             let problem = p.problem(&train).unwrap();
-            let Iterate { mut omega, mut z, mut m, .. } = p.start(&train, &problem, None).unwrap();
+            let Iterate { mut omega, mut z, mut m, .. } = p.start(&Span::of(&train).unwrap(), &problem).unwrap();
             let mut held = objective(&p, &problem, &omega, &z, &m);
             let mut falls = |now: f64, step: &str| {
                 assert!(now <= held + 1e-9 * held.abs(), "{step}: {held} -> {now}");
@@ -334,7 +312,7 @@ mod tests {
         let train = synth::blobs(2, 12, 8, 3);
         let p = Lctl { atoms_per_class: Some(4), ..Default::default() };
         let problem = p.problem(&train).unwrap();
-        let start = p.start(&train, &problem, None).unwrap();
+        let start = p.start(&Span::of(&train).unwrap(), &problem).unwrap();
         let other = Mat::from_fn(8, train.n_samples(), |i, j| ((i * 5 + j * 3) % 7) as f64 - 3.0);
         let gap = |z: &Mat<f64>| {
             let (omega, logarithms) = p.transform(&problem, z).unwrap();
@@ -350,7 +328,7 @@ mod tests {
         let train = synth::blobs(3, 12, 8, 2);
         let p = Lctl { alpha: 0.0, lambda: 0.25, ..Default::default() };
         let problem = p.problem(&train).unwrap();
-        let now = p.start(&train, &problem, None).unwrap();
+        let now = p.start(&Span::of(&train).unwrap(), &problem).unwrap();
         let z = p.codes(&problem, &now.omega, &now.m).unwrap();
         assert!((z - Scale(0.8) * mul(&now.omega, train.x())).norm_max() < 1e-12);
     }

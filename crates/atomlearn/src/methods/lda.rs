@@ -16,15 +16,15 @@
 mod left_out;
 
 use crate::export::{Graph, Value};
-use crate::linalg::{Spd, outer_gram, scaled_columns};
+use crate::linalg::{Spd, mul, outer_gram, scaled_columns};
 use crate::loo::choice::{Jury, Verdict, best_of};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
 use crate::pca::{centred, weighted_mean};
-use crate::range::{self, Reduced};
 use crate::rounds::{ClassSums, FromSums};
+use crate::span::Span;
 use crate::svm::Svm;
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use left_out::LeftOut;
 use serde::{Deserialize, Serialize};
@@ -124,8 +124,8 @@ impl Fit for Lda {
         }
     }
 
-    fn learn(&self, given: &Dataset, watch: &mut dyn Observer) -> Result<LdaModel> {
-        let Seen { middle, n_features, reduced, train, means, spread } = Seen::new(given)?;
+    fn learn(&self, given: &Dataset, _: Option<State>, watch: &mut dyn Observer) -> Result<LdaModel> {
+        let Seen { middle, n_features, basis, train, means, spread } = Seen::new(given)?;
         let counts = train.class_weights();
         let mut within = scatter(&spread, train.weights());
         within *= faer::Scale(1.0 / counts.iter().sum::<f64>());
@@ -134,7 +134,7 @@ impl Fit for Lda {
             _ => ledoit_wolf(&spread, train.weights(), &within, level(&within, n_features), n_features),
         };
         let Svm { weights, bias } = discriminants(within, &means, &counts, s, n_features, watch)?;
-        let weights = reduced.as_ref().map_or(weights.clone(), |reduced| reduced.lift_columns(&weights));
+        let weights = basis.map_or_else(|| weights.clone(), |basis| mul(&basis, &weights));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
         Ok(LdaModel { classes: given.classes().to_vec(), linear: Svm { weights, bias }.seen_from(&origin) })
     }
@@ -208,7 +208,8 @@ struct Seen {
     middle: Vec<f64>,
     /// Of the samples as they are given.
     n_features: usize,
-    reduced: Option<Reduced>,
+    /// Orthonormal columns that span the samples, if these were reduced to them.
+    basis: Option<Mat<f64>>,
     train: Dataset,
     means: Mat<f64>,
     spread: Mat<f64>,
@@ -218,8 +219,7 @@ impl Seen {
     fn new(given: &Dataset) -> Result<Self> {
         let middle = weighted_mean(given.x(), given.weights());
         let full = given.with_features(centred(given.x(), &middle))?;
-        let reduced = range::reduce(&full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| reduced.train.clone());
+        let (basis, train) = Span::of(&full)?.into_parts();
         let weights_of = |c: usize| train.weights().map(|weights| &weights[train.blocks().range(c)]);
         let of_classes: Vec<Vec<f64>> =
             (0..train.n_classes()).map(|c| weighted_mean(train.class(c), weights_of(c))).collect();
@@ -227,7 +227,7 @@ impl Seen {
         let targets = train.targets();
         let x = train.x();
         let spread = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - means[(i, targets[j])]);
-        Ok(Seen { middle, n_features: given.n_features(), reduced, means, spread, train })
+        Ok(Seen { middle, n_features: given.n_features(), basis, means, spread, train })
     }
 }
 

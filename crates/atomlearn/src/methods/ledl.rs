@@ -25,24 +25,24 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask};
 use crate::draw::{gaussian, stream};
+use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{column_energies, concat_columns, mul, normalize_columns, one_hot, outer_gram};
 use crate::methods::sparse_linear::{Readout, atom_counts, ridge_readout, sample_atoms};
 use crate::observe::unless_resumed;
-use crate::params::{Domain, Preset, params, presets};
-use crate::range::{self, Reduced};
-use crate::state::iterations_left;
+use crate::params::{Domain, Preset, params, presets, words};
+use crate::span::Span;
 use crate::update::unit_atoms::sweep;
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
-/// Where atoms, classifier and label map come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Start {
-    /// Random samples of every class, with the labels of their class.
-    Samples,
-    /// Random columns.
-    Random,
+words! {
+    /// Where atoms, classifier and label map come from.
+    pub enum Start {
+        /// Random samples of every class, with the labels of their class.
+        Samples = "samples",
+        /// Random columns.
+        Random = "random",
+    }
 }
 
 params! {
@@ -57,13 +57,13 @@ params! {
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// First atoms: random samples of every class, or random columns, as published.
-        start: Start = Start::Samples, Domain::OneOf(&["samples", "random"]);
-        /// Most iterations.
+        start: Start = Start::Samples, Domain::OneOf(Start::WORDS);
+        /// Maximum number of iterations.
         max_iter: usize = 10, Domain::AtLeast(0), grid [0, 2, 10];
-        /// Relative decrease of the objective at which training stops; 0 never stops early.
+        /// Training ends when an iteration lowers the objective by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-4, Domain::NonNegative;
         /// The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
-        readout: Readout = Readout::Refit, Domain::OneOf(&["refit", "joint"]);
+        readout: Readout = Readout::Refit, Domain::OneOf(Readout::WORDS);
         /// Weight of the squared norm of the classifier, where it is refitted.
         ridge: f64 = 0.1, Domain::Positive, grid [1e-2, 0.1, 1.0];
         /// Seed of the choice of samples that become the first atoms, or of the random columns.
@@ -111,12 +111,36 @@ impl Fit for Ledl {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<LedlModel> {
-        self.run(full, None, watch)
-    }
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LedlModel> {
+        let span = Span::of(full)?;
+        let train = span.train();
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let atoms = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+        let targets = train.targets();
+        let problem = Problem { x: train.x(), labels: one_hot(&targets, train.n_classes()), targets, atoms };
+        let (mut now, mut held) = match from {
+            None => (self.start(&span, &problem), f64::INFINITY),
+            Some(state) => (Iterate::restore(&state, &problem)?, state.value("held")?),
+        };
+        for iter in iterations.left() {
+            let z = self.codes(&problem, &now);
+            self.update_columns(&problem, &z, &mut now);
 
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LedlModel> {
-        self.run(full, Some(state), watch)
+            let terms = self.terms(&problem, &z, &now);
+            let objective = objective(&terms);
+            let change = relative_decrease(held, objective);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| self.finish(&span, &problem, &now),
+                state: &|state| now.store(state.with_value("held", objective)),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+            held = objective;
+        }
+        self.finish(&span, &problem, &now)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LedlModel> {
@@ -127,57 +151,13 @@ impl Fit for Ledl {
 }
 
 impl Ledl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LedlModel> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let atoms = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
-        let targets = train.targets();
-        let problem = Problem { x: train.x(), labels: one_hot(&targets, train.n_classes()), targets, atoms };
-        let (mut now, mut held) = match from {
-            None => (self.start(full, train, &problem, reduced.as_ref()), f64::INFINITY),
-            Some(state) => (Iterate::restore(&state, &problem)?, state.value("held")?),
-        };
-        for iter in left {
-            let z = self.codes(&problem, &now);
-            self.update_columns(&problem, &z, &mut now);
-
-            let terms = self.terms(&problem, &z, &now);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric(
-                    "LEDL",
-                    "the objective is no longer finite; scale the samples to unit norm",
-                ));
-            }
-            let change = if held.is_finite() { (held - objective) / objective.max(f64::MIN_POSITIVE) } else { 1.0 };
-            let converged = change < self.tol;
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(self.finish(full, &problem, &now, reduced.as_ref())?))),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| now.store(State::after(iter, converged).with_value("held", objective))),
-            });
-            if flow.is_break() || converged {
-                break;
-            }
-            held = objective;
-        }
-        self.finish(full, &problem, &now, reduced.as_ref())
-    }
-
     /// First atoms; `A` has unit columns as long as those of `M` have the length `1 / sqrt(K_c)` in their class's row.
-    fn start(&self, full: &Dataset, train: &Dataset, problem: &Problem<'_>, reduced: Option<&Reduced>) -> Iterate {
-        let n_classes = train.n_classes();
+    fn start(&self, span: &Span<'_>, problem: &Problem<'_>) -> Iterate {
+        let n_classes = span.full().n_classes();
         let n_atoms = problem.atoms.total();
         match self.start {
             Start::Samples => {
-                let d = concat_columns(&sample_atoms(train, &problem.atoms, self.seed));
+                let d = concat_columns(&sample_atoms(span.train(), &problem.atoms, self.seed));
                 let w = one_hot(&problem.atoms.labels(), n_classes);
                 let m = problem.label_map(&w);
                 Iterate { d, w, m }
@@ -188,11 +168,8 @@ impl Ledl {
                     normalize_columns(drawn.as_mut());
                     drawn
                 };
-                let mut d = draw(0, full.n_features());
-                if let Some(reduced) = reduced {
-                    d = mul(reduced.basis.transpose(), &d);
-                    normalize_columns(d.as_mut());
-                }
+                let mut d = span.project_columns(draw(0, span.full().n_features()));
+                normalize_columns(d.as_mut());
                 Iterate { d, w: draw(1, n_classes), m: problem.label_map(&draw(2, n_classes)) }
             }
         }
@@ -250,15 +227,9 @@ impl Ledl {
         LedlModel { classes, dictionary, weights, coder, epsilon: self.epsilon }
     }
 
-    fn finish(
-        &self,
-        full: &Dataset,
-        problem: &Problem<'_>,
-        now: &Iterate,
-        reduced: Option<&Reduced>,
-    ) -> Result<LedlModel> {
-        let dictionary = reduced.map_or_else(|| now.d.clone(), |reduced| reduced.lift_columns(&now.d));
-        let mut model = self.model(full.classes().to_vec(), dictionary, now.w.clone());
+    fn finish(&self, span: &Span<'_>, problem: &Problem<'_>, now: &Iterate) -> Result<LedlModel> {
+        let full = span.full();
+        let mut model = self.model(full.classes().to_vec(), span.lift_columns(&now.d), now.w.clone());
         if self.readout == Readout::Refit {
             let z = model.codes(full.x());
             model.weights = ridge_readout(z.as_ref(), &problem.targets, full.n_classes(), self.ridge)?;

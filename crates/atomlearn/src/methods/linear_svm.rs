@@ -18,7 +18,7 @@ use crate::observe::Trace;
 use crate::params::{Domain, params};
 use crate::pca::{centred, mean};
 use crate::svm::{self, Svm};
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 /// `theta` where nothing can be chosen.
@@ -76,7 +76,7 @@ impl Fit for LinearSvm {
         LinearSvm { theta: self.theta.or(Some(THETA)) }
     }
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, watch: &mut dyn Observer) -> Result<LinearSvmModel> {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let targets = train.targets();
         let svm = svm::fit_weighted(train.x(), &targets, train.weights(), train.n_classes(), tau, None, watch)?;

@@ -21,7 +21,7 @@ use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square,
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
 use crate::rounds::{self, Partitioned, Scatter, Start};
-use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result};
+use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 /// `kappa` where nothing can be chosen.
@@ -142,7 +142,7 @@ impl Fit for Lrc {
         Lrc { kappa: self.kappa.or(Some(KAPPA)) }
     }
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<LrcModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, _watch: &mut dyn Observer) -> Result<LrcModel> {
         self.model(train.classes().to_vec(), &spans(train)?)
     }
 

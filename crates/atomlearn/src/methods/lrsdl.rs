@@ -29,11 +29,12 @@ use super::fddl::Constraint;
 use super::fddl::atoms::{AtomStep, remove};
 use super::fddl::codes::{CodeStep, class_means, double_own_blocks};
 use crate::init::{class_start, shared_start};
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{concat_columns, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, Preset, params, presets};
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::low_rank::{low_rank, nuclear_norm};
-use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
+use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 use model::Learned;
 pub use model::LrsdlModel;
@@ -50,12 +51,12 @@ params! {
         lambda2: f64 = 0.01, Domain::NonNegative, grid [0.01, 0.05, 0.2];
         /// Weight of the nuclear norm of the shared atoms.
         lambda3: f64 = 0.02, Domain::NonNegative, grid [0.02, 0.2];
-        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
+        /// Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
         shared_atoms: Option<usize> = None, Domain::Auto(&Domain::AtLeast(0));
         /// Class atoms of norm one, one sweep per iteration, or at most one, swept until settled; shared ones are at most one.
-        constraint: Constraint = Constraint::Ball, Domain::OneOf(&["sphere", "ball"]);
+        constraint: Constraint = Constraint::Ball, Domain::OneOf(Constraint::WORDS);
         /// Decide by one code over all atoms, or by one code per class.
         rule: Rule = Rule::Global, Domain::OneOf(GLOBAL_LOCAL);
         /// Weight of the sum of magnitudes of a new sample's code.
@@ -64,9 +65,9 @@ params! {
         gamma0: f64 = 0.01, Domain::NonNegative;
         /// Global rule: weight of the distance between a sample's code and the class mean.
         w: f64 = 1.0, Domain::NonNegative, grid [0.05, 0.5, 1.0];
-        /// Most iterations of code step and dictionary steps.
+        /// Maximum number of iterations of code step and dictionary steps.
         max_iter: usize = 15, Domain::AtLeast(1);
-        /// Stop when the dictionary changes by less than this fraction of its norm.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Most accelerated gradient steps of a code step.
         code_iter: usize = 300, Domain::AtLeast(1);
@@ -144,12 +145,60 @@ impl Fit for Lrsdl {
     const READOUT: &'static [&'static str] = &["w"];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<LrsdlModel> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LrsdlModel> {
+        let span = Span::of(train)?;
+        let data = span.train();
+        let model = |held: &Iterate, codes: &CodeStep<'_>| {
+            let (means, shared_mean) = self.means(codes, held, data.blocks());
+            let (dictionary, shared) = (span.lift_columns(&held.d), span.lift_columns(&held.d0));
+            let learned = Learned { dictionary, shared, blocks: held.atoms.clone(), means, shared_mean };
+            LrsdlModel::new(train.classes().to_vec(), learned, self)
+        };
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<LrsdlModel> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let mut held = match from {
+            None => self.start(data, watch)?,
+            Some(state) => Iterate::restore(state, data)?,
+        };
+        let mut codes = self.code_step(data, &held);
+        for iter in iterations.left() {
+            codes.solve(&mut held.z, self.code_iter, self.code_tol);
+            let mut before = held.all_atoms();
+            let mut lost = held.drop_unused();
+            lost += self.class_atom_step(data, &mut held);
+            if lost > 0 {
+                watch.warn(&format!(
+                    "iteration {iter}: {} atoms of classes and {} shared ones left, the others had died",
+                    held.d.ncols(),
+                    held.d0.ncols()
+                ));
+                before = Mat::zeros(data.n_features(), held.z.nrows());
+            }
+            self.shared_atom_step(data, &mut held)?;
+            codes = self.code_step(data, &held);
+            let mut terms = codes.terms(held.z.as_ref());
+            if self.shared_atoms != Some(0) {
+                terms.push(("nuclear norm", self.lambda3 * nuclear_norm(&held.d0)?));
+            }
+            let change = relative_change(held.all_atoms(), &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(model(&held, &codes)),
+                state: &|state| {
+                    let state = state.with("dictionary", held.d.as_ref()).with("shared", held.d0.as_ref());
+                    let state = state.with("codes", held.z.as_ref()).with_value("unsettled", held.unsettled);
+                    state.with_blocks("atom_counts", &held.atoms)
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        if held.unsettled > 0 {
+            watch.warn(&format!("LRSDL: {} dictionary steps ended before they had settled", held.unsettled));
+        }
+        Ok(model(&held, &codes))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LrsdlModel> {
@@ -181,69 +230,6 @@ impl Lrsdl {
     fn code_step<'a>(&self, train: &'a Dataset, held: &Iterate) -> CodeStep<'a> {
         let weights = (self.lambda1, self.lambda2);
         CodeStep::with_shared(train.x(), (&held.d, &held.d0), (&held.atoms, train.blocks()), weights)
-    }
-
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LrsdlModel> {
-        let reduced = range::reduce(train)?;
-        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
-        let model = |held: &Iterate, codes: &CodeStep<'_>| {
-            let (means, shared_mean) = self.means(codes, held, data.blocks());
-            let (dictionary, shared) = (lifted(&held.d), lifted(&held.d0));
-            let learned = Learned { dictionary, shared, blocks: held.atoms.clone(), means, shared_mean };
-            LrsdlModel::new(train.classes().to_vec(), learned, self)
-        };
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let mut held = match from {
-            None => self.start(data, watch)?,
-            Some(state) => Iterate::restore(state, data)?,
-        };
-        let mut codes = self.code_step(data, &held);
-        for iter in left {
-            codes.solve(&mut held.z, self.code_iter, self.code_tol);
-            let mut before = held.all_atoms();
-            let mut lost = held.drop_unused();
-            lost += self.class_atom_step(data, &mut held);
-            if lost > 0 {
-                watch.warn(&format!(
-                    "iteration {iter}: {} atoms of classes and {} shared ones left, the others had died",
-                    held.d.ncols(),
-                    held.d0.ncols()
-                ));
-                before = Mat::zeros(data.n_features(), held.z.nrows());
-            }
-            self.shared_atom_step(data, &mut held)?;
-            codes = self.code_step(data, &held);
-            let mut terms = codes.terms(held.z.as_ref());
-            if self.shared_atoms != Some(0) {
-                terms.push(("nuclear norm", self.lambda3 * nuclear_norm(&held.d0)?));
-            }
-            let change = relative_change(held.all_atoms(), &before);
-            let converged = change <= self.tol;
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(terms.iter().map(|term| term.1).sum()),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(model(&held, &codes)))),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| {
-                    let state = State::after(iter, converged).with("dictionary", held.d.as_ref());
-                    let state = state.with("shared", held.d0.as_ref()).with("codes", held.z.as_ref());
-                    state.with_blocks("atom_counts", &held.atoms).with_value("unsettled", held.unsettled)
-                }),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-        }
-        if held.unsettled > 0 {
-            watch.warn(&format!("LRSDL: {} dictionary steps ended before they had settled", held.unsettled));
-        }
-        Ok(model(&held, &codes))
     }
 
     /// Step 3, FDDL's with `X - D_0 Z_0`; returns how many atoms died.

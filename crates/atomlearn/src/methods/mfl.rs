@@ -16,12 +16,13 @@
 
 use super::class_dictionary::{ClassDictionary, Decision, GLOBAL_LOCAL, Rule};
 use crate::init::class_start;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{mul, outer_gram, relative_change};
 use crate::params::{Domain, params};
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::block_descent::sphere_sweep;
 use crate::update::lasso_dictionary::{codes, terms};
-use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State, Step, range};
+use crate::{Blocks, Dataset, Fit, Observer, Parts, Result, State};
 use faer::Mat;
 use rayon::prelude::*;
 
@@ -30,15 +31,15 @@ params! {
     pub struct Mfl {
         /// Weight of the sum of magnitudes of the codes, against the squared residual.
         lambda: f64 = 0.002, Domain::Positive, grid [2e-4, 2e-3, 2e-2];
-        /// Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less.
+        /// Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Decide by one code over all atoms, or by one code per class.
         rule: Rule = Rule::Global, Domain::OneOf(GLOBAL_LOCAL);
         /// Weight of the sum of magnitudes of a new sample's code.
         gamma: f64 = 0.002, Domain::Positive, grid [2e-4, 2e-3, 2e-2];
-        /// Most iterations of code step and dictionary step.
+        /// Maximum number of iterations of code step and dictionary step.
         max_iter: usize = 20, Domain::AtLeast(1);
-        /// Stop when the dictionary changes by less than this fraction of its norm.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
     }
 }
@@ -58,12 +59,40 @@ impl Fit for Mfl {
     const DECISION: &'static [&'static str] = &["rule", "gamma"];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
+        let span = Span::of(train)?;
+        let data = span.train();
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let (mut d, atoms) = match from {
+            None => class_start(data, self.atoms_per_class, watch)?,
+            Some(state) => {
+                let mut parts = state.into_parts(data.classes());
+                let d = parts.take_shaped("dictionary", data.n_features(), None)?;
+                let atoms = parts.take_blocks("atom_counts", d.ncols())?;
+                (d, atoms)
+            }
+        };
+        for iter in iterations.left() {
+            let before = d.clone();
+            let learned: Vec<Metafaces> =
+                (0..data.n_classes()).into_par_iter().map(|c| self.learn_class(data, &d, &atoms, c)).collect();
+            for (own, learned) in atoms.ranges().zip(&learned) {
+                d.subcols_mut(own.start, own.len()).copy_from(&learned.d);
+            }
+            let terms = self.terms(data, &learned);
+            let change = relative_change(&d, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(self.model(train.classes(), &span.lift_columns(&d), atoms.clone())),
+                state: &|state| state.with("dictionary", d.as_ref()).with_blocks("atom_counts", &atoms),
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        Ok(self.model(train.classes(), &span.lift_columns(&d), atoms))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
@@ -78,55 +107,6 @@ impl Mfl {
         // Against half the squared residual.
         let decision = Decision { rules: GLOBAL_LOCAL, rule: self.rule, gamma: 0.5 * self.gamma };
         ClassDictionary::new(classes.to_vec(), dictionary, blocks, None, decision)
-    }
-
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
-        let reduced = range::reduce(train)?;
-        let data = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let lifted = |d: &Mat<f64>| reduced.as_ref().map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let (mut d, atoms) = match from {
-            None => class_start(data, self.atoms_per_class, watch)?,
-            Some(state) => {
-                let mut parts = state.into_parts(data.classes());
-                let d = parts.take_shaped("dictionary", data.n_features(), None)?;
-                let atoms = parts.take_blocks("atom_counts", d.ncols())?;
-                (d, atoms)
-            }
-        };
-        for iter in left {
-            let before = d.clone();
-            let learned: Vec<Metafaces> =
-                (0..data.n_classes()).into_par_iter().map(|c| self.learn_class(data, &d, &atoms, c)).collect();
-            for (own, learned) in atoms.ranges().zip(&learned) {
-                d.subcols_mut(own.start, own.len()).copy_from(&learned.d);
-            }
-            let terms = self.terms(data, &learned);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if !objective.is_finite() {
-                return Err(Error::numeric("MFL", "the objective is no longer finite; scale the samples to unit norm"));
-            }
-            let change = relative_change(&d, &before);
-            let converged = change <= self.tol;
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(self.model(train.classes(), &lifted(&d), atoms.clone())))),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| {
-                    State::after(iter, converged).with("dictionary", d.as_ref()).with_blocks("atom_counts", &atoms)
-                }),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-        }
-        Ok(self.model(train.classes(), &lifted(&d), atoms))
     }
 
     /// Steps 2 and 3 of one class; an atom that no code uses stays.

@@ -24,16 +24,16 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoCodes, LassoLimits, LassoTask};
 use crate::draw;
 use crate::fit::Incremental;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, add_diagonal, column_energies, concat_columns, mul, mul_add, outer_gram, relative_change, select_columns,
 };
 use crate::methods::sparse_linear::{atom_counts, sample_atoms};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
-use crate::range::{self, Reduced};
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::update::block_descent::descend;
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef, Scale};
 use rand::seq::SliceRandom;
 
@@ -56,7 +56,7 @@ params! {
         forgetting: f64 = 2.0, Domain::NonNegative;
         /// Maximum number of passes over the samples.
         max_iter: usize = 10, Domain::AtLeast(0), grid [3, 10, 30];
-        /// Training ends when a pass changes the dictionary by less than this, relatively; 0 never stops early.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Weight of the squared norm of the classifier.
         ridge: f64 = 0.01, Domain::Positive, grid [1e-3, 0.01, 0.1, 1.0];
@@ -182,59 +182,6 @@ impl Odl {
         learned.batches = train.n_samples().div_ceil(self.batch_size);
         learned
     }
-
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<OdlModel> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
-        let targets = train.targets();
-        let finish = |dictionary: &Mat<f64>| {
-            let learned = self.sums(dictionary, train, &targets);
-            OdlModel::new(full.classes().to_vec(), learned.lifted(reduced.as_ref()), self)
-        };
-
-        let mut learned = match from {
-            None => Learned::new(concat_columns(&sample_atoms(train, &counts, self.seed)), train.n_classes()),
-            Some(state) => {
-                let batches = state.value("batches")?;
-                let mut parts = state.into_parts(train.classes());
-                let learned = Learned::take(&mut parts, (train.n_features(), Some(counts.total())))?;
-                Learned { batches, ..learned }
-            }
-        };
-        for iter in left {
-            let before = learned.dictionary.clone();
-            let cost = self.pass(&mut learned, train, &targets, iter);
-            let terms = [("reconstruction", 0.5 * cost.residual), ("sparsity", self.lambda * cost.magnitudes)];
-            let objective = terms[0].1 + terms[1].1;
-            if !objective.is_finite() || !learned.dictionary.is_all_finite() {
-                return Err(Error::numeric("ODL", "the objective is no longer finite; scale the samples to unit norm"));
-            }
-            let change = relative_change(&learned.dictionary, &before);
-            let converged = change < self.tol;
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change),
-                model: Some(&|| Ok(Box::new(finish(&learned.dictionary)?) as Box<dyn Classifier>)),
-                last: converged || iter == self.max_iter,
-                state: Some(&|| {
-                    let mut parts = Parts::default();
-                    learned.store(&mut parts);
-                    let state = State::after(iter, converged).with_value("batches", learned.batches);
-                    parts.iter().fold(state, |state, (name, part)| state.with(name, part))
-                }),
-            });
-            if flow.is_break() || converged {
-                break;
-            }
-        }
-        finish(&learned.dictionary)
-    }
 }
 
 impl Fit for Odl {
@@ -250,12 +197,51 @@ impl Fit for Odl {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<OdlModel> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<OdlModel> {
+        let span = Span::of(full)?;
+        let train = span.train();
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+        let targets = train.targets();
+        let finish = |dictionary: &Mat<f64>| {
+            let learned = self.sums(dictionary, train, &targets);
+            OdlModel::new(full.classes().to_vec(), learned.lifted(&span), self)
+        };
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<OdlModel> {
-        self.run(train, Some(state), watch)
+        let mut learned = match from {
+            None => Learned::new(concat_columns(&sample_atoms(train, &counts, self.seed)), train.n_classes()),
+            Some(state) => {
+                let batches = state.value("batches")?;
+                let mut parts = state.into_parts(train.classes());
+                let learned = Learned::take(&mut parts, (train.n_features(), Some(counts.total())))?;
+                Learned { batches, ..learned }
+            }
+        };
+        for iter in iterations.left() {
+            let before = learned.dictionary.clone();
+            let cost = self.pass(&mut learned, train, &targets, iter);
+            let terms = [("reconstruction", 0.5 * cost.residual), ("sparsity", self.lambda * cost.magnitudes)];
+            let objective = terms[0].1 + terms[1].1;
+            if !objective.is_finite() || !learned.dictionary.is_all_finite() {
+                return Err(Error::numeric("ODL", "the objective is no longer finite; scale the samples to unit norm"));
+            }
+            let change = relative_change(&learned.dictionary, &before);
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| finish(&learned.dictionary),
+                state: &|state| {
+                    let mut parts = Parts::default();
+                    learned.store(&mut parts);
+                    let state = state.with_value("batches", learned.batches);
+                    parts.iter().fold(state, |state, (name, part)| state.with(name, part))
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+        }
+        finish(&learned.dictionary)
     }
 
     fn restore(&self, mut parts: Parts) -> Result<OdlModel> {
@@ -311,10 +297,8 @@ impl Learned {
     }
 
     /// The same among all features.
-    fn lifted(self, reduced: Option<&Reduced>) -> Self {
-        let Some(reduced) = reduced else { return self };
-        let dictionary = reduced.lift_columns(&self.dictionary);
-        let samples = reduced.lift_columns(&self.samples);
+    fn lifted(self, span: &Span<'_>) -> Self {
+        let (dictionary, samples) = (span.lift_columns(&self.dictionary), span.lift_columns(&self.samples));
         Learned { dictionary, samples, ..self }
     }
 }

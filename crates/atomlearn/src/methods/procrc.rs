@@ -24,7 +24,7 @@ use crate::linalg::{Spd, gram, mul};
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
-use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
+use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef, Scale};
 
 /// The weights where nothing can be chosen.
@@ -185,7 +185,7 @@ impl Fit for ProCrc {
         ProCrc { lambda: self.lambda.or(Some(LAMBDA)), gamma: self.gamma.or(Some(GAMMA)) }
     }
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<ProCrcModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, _watch: &mut dyn Observer) -> Result<ProCrcModel> {
         self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks().clone())
     }
 

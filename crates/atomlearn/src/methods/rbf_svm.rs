@@ -21,7 +21,7 @@ use crate::loo::grouped::GroupedFolds;
 use crate::methods::linear_svm::{THETA, best_theta};
 use crate::params::{Domain, params};
 use crate::svm::{self, Svm};
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result};
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 /// Multiples of one over the median squared distance from which `gamma` is chosen, and where the way starts.
@@ -146,7 +146,7 @@ impl Fit for RbfSvm {
         RbfSvm { theta: self.theta.or(Some(THETA)), gamma: self.gamma, gamma_scale: self.gamma_scale.or(Some(1.0)) }
     }
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<RbfSvmModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, watch: &mut dyn Observer) -> Result<RbfSvmModel> {
         let (map, features) = self.map(train, watch)?;
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let targets = train.targets();

@@ -17,7 +17,7 @@ use crate::loo::grouped::GroupedFolds;
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
 use crate::rounds::{ClassSums, FromSums, Moments, Partitioned, Scatter, Start};
-use crate::{Classifier, Dataset, Fit, Observer, Parts, Result};
+use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 /// `lambda` where nothing can be chosen.
@@ -62,7 +62,7 @@ impl Fit for Ridge {
         Ridge { lambda: self.lambda.or(Some(LAMBDA)) }
     }
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<RidgeModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, _watch: &mut dyn Observer) -> Result<RidgeModel> {
         // Weights w: samples and labels times sqrt(w).
         let map = ridge_map(train.times_roots().x(), self.lambda.unwrap_or(LAMBDA), "ridge regression")?;
         let targets = train.targets();

@@ -31,11 +31,11 @@ use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
 use crate::export::{Graph, Value};
+use crate::iterations::{Done, Iterations, objective};
 use crate::linalg::{frobenius, gram, inner, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
-use crate::params::{Domain, params};
-use crate::range;
-use crate::state::iterations_left;
-use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, Step};
+use crate::params::{Domain, params, words};
+use crate::span::Span;
+use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef, Scale};
 
 /// Safety factor of the step lengths.
@@ -51,14 +51,14 @@ const MOST_ROWS: usize = 4;
 const ALL_ZERO: &str = "too large: every code became zero";
 const RESTARTED: &str = "SADL: the iteration diverged and was started again with steps of half the length";
 
-/// How the objective is minimised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Solver {
-    /// Linearised ADMM with slacks.
-    LinearizedAdmm,
-    /// Monotone block descent.
-    BlockDescent,
+words! {
+    /// How the objective is minimised.
+    pub enum Solver {
+        /// Linearised ADMM with slacks.
+        LinearizedAdmm = "linearized-admm",
+        /// Monotone block descent.
+        BlockDescent = "block-descent",
+    }
 }
 
 params! {
@@ -72,15 +72,15 @@ params! {
         rho: f64 = 10.0, Domain::Positive;
         /// Ridge on the structuring map and on the classifier.
         delta: f64 = 1e-3, Domain::Positive;
-        /// Atoms for each class; auto: the mean number of samples of a class, at most 10.
+        /// Atoms per class; `auto` is the mean number of samples of a class, at most 10.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Rows of structure for each class; auto: as many as atoms, at most 4.
         rows_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
         /// Scale the atoms to length 1 in every iteration.
         normalize_rows: bool = false, Domain::Flag;
         /// How the objective is minimised.
-        solver: Solver = Solver::LinearizedAdmm, Domain::OneOf(&["linearized-admm", "block-descent"]);
-        /// Most iterations.
+        solver: Solver = Solver::LinearizedAdmm, Domain::OneOf(Solver::WORDS);
+        /// Maximum number of iterations.
         max_iter: usize = 300, Domain::AtLeast(1);
         /// Stop at this relative misfit of the constraints (ADMM) or ten times the relative decrease (block descent).
         tol: f64 = 1e-3, Domain::NonNegative;
@@ -143,12 +143,60 @@ impl Fit for Sadl {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<SadlModel> {
-        self.run(train, None, watch)
-    }
+    fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SadlModel> {
+        let span = Span::of(train)?;
+        let problem = self.problem(span.train())?;
+        let (omega, start) = self.start(&span, &problem);
+        let finish = |now: &Iterate| -> SadlModel {
+            let rows = self.analysis(&problem, &now.z).unwrap_or_else(|| omega.clone());
+            let columns = span.lift_rows(&rows).transpose().to_owned();
+            SadlModel::new(train.classes().to_vec(), columns, now.q.clone(), now.w.clone())
+        };
 
-    fn learn_on(&self, train: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SadlModel> {
-        self.run(train, Some(state), watch)
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let mut now = start.clone();
+        let mut duals = Duals::new(&problem, SAFETY);
+        let mut best = f64::INFINITY;
+        let mut held = f64::INFINITY;
+        if let Some(from) = from {
+            (best, held) = (from.value_or_infinite("best")?, from.value_or_infinite("held")?);
+            (now, duals) = self.restore_iterate(from, &problem, (&start, &duals))?;
+        }
+        for iter in iterations.left() {
+            let misfit = match self.solver {
+                Solver::LinearizedAdmm => Some(self.admm_step(&problem, &mut now, &mut duals)),
+                Solver::BlockDescent => self.descent_step(&problem, &mut now).map(|()| None)?,
+            };
+            let terms = self.terms(&problem, &now);
+            let objective = objective(&terms);
+            if now.z.norm_max() == 0.0 {
+                return Err(Error::param("lambda1", self.lambda1, ALL_ZERO));
+            }
+            let diverged = misfit.is_some_and(|misfit| misfit > DIVERGED * best) || !objective.is_finite();
+            if diverged && duals.safety == SAFETY && self.solver == Solver::LinearizedAdmm {
+                watch.warn(RESTARTED);
+                (now, duals, best) = (start.clone(), Duals::new(&problem, 2.0 * SAFETY), f64::INFINITY);
+                continue;
+            }
+            if diverged {
+                return Err(diverges());
+            }
+            let change = misfit.unwrap_or_else(|| scaled_decrease(held, objective));
+            let done = Done {
+                terms: &terms,
+                change: Some(change),
+                model: &|| Ok(finish(&now)),
+                state: &|state| {
+                    let state = state.with_value("best", best.min(change)).with_value("held", objective);
+                    duals.store(now.store(state))
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
+                break;
+            }
+            (best, held) = (best.min(change), objective);
+        }
+        Ok(finish(&now))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<SadlModel> {
@@ -156,74 +204,6 @@ impl Fit for Sadl {
         let structure = parts.take_shaped("structure", None, analysis.ncols())?;
         let classifier = parts.take_shaped("classifier", parts.classes.len(), structure.nrows())?;
         Ok(SadlModel::new(parts.classes, analysis, structure, classifier))
-    }
-}
-
-impl Sadl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SadlModel> {
-        let reduced = range::reduce(train)?;
-        let seen = reduced.as_ref().map_or(train, |reduced| &reduced.train);
-        let problem = self.problem(seen)?;
-        let (omega, start) = self.start(train, &problem, reduced.as_ref());
-        let finish = |state: &Iterate| -> SadlModel {
-            let rows = self.analysis(&problem, &state.z).unwrap_or_else(|| omega.clone());
-            let rows = reduced.as_ref().map_or(rows.clone(), |reduced| reduced.lift_rows(&rows));
-            let q = state.q.clone();
-            let w = state.w.clone();
-            SadlModel::new(train.classes().to_vec(), rows.transpose().to_owned(), q, w)
-        };
-
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
-        let mut state = start.clone();
-        let mut duals = Duals::new(&problem, SAFETY);
-        let mut best = f64::INFINITY;
-        let mut held = f64::INFINITY;
-        if let Some(from) = from {
-            (best, held) = (from.value_or_infinite("best")?, from.value_or_infinite("held")?);
-            (state, duals) = self.restore_iterate(from, &problem, (&start, &duals))?;
-        }
-        for iter in left {
-            let misfit = match self.solver {
-                Solver::LinearizedAdmm => Some(self.admm_step(&problem, &mut state, &mut duals)),
-                Solver::BlockDescent => self.descent_step(&problem, &mut state).map(|()| None)?,
-            };
-            let terms = self.terms(&problem, &state);
-            let objective: f64 = terms.iter().map(|term| term.1).sum();
-            if state.z.norm_max() == 0.0 {
-                return Err(Error::param("lambda1", self.lambda1, ALL_ZERO));
-            }
-            let diverged = misfit.is_some_and(|misfit| misfit > DIVERGED * best) || !objective.is_finite();
-            if diverged && duals.safety == SAFETY && self.solver == Solver::LinearizedAdmm {
-                watch.warn(RESTARTED);
-                (state, duals, best) = (start.clone(), Duals::new(&problem, 2.0 * SAFETY), f64::INFINITY);
-                continue;
-            }
-            if diverged {
-                return Err(diverges());
-            }
-            let change = misfit.unwrap_or_else(|| relative_decrease(held, objective));
-            let converged = change < self.tol;
-            let store = || {
-                let stored = State::after(iter, converged).with_value("best", best.min(change));
-                duals.store(state.store(stored.with_value("held", objective)))
-            };
-            let step = Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(objective),
-                terms: &terms,
-                change: Some(change).filter(|change| change.is_finite()),
-                model: Some(&|| Ok(Box::new(finish(&state)))),
-                last: converged || iter == self.max_iter,
-                state: Some(&store),
-            };
-            if watch.step(&step).is_break() || converged {
-                break;
-            }
-            (best, held) = (best.min(change), objective);
-        }
-        Ok(finish(&state))
     }
 }
 
@@ -264,9 +244,10 @@ impl Sadl {
     }
 
     /// The draws, and `Z = Omega X`.
-    fn start(&self, train: &Dataset, problem: &Problem<'_>, reduced: Option<&range::Reduced>) -> (Mat<f64>, Iterate) {
-        let (omega, q, w) = self.draws(train.n_features(), train.n_samples(), train.n_classes());
-        let omega = reduced.map_or(omega.clone(), |reduced| reduced.project_rows(&omega));
+    fn start(&self, span: &Span<'_>, problem: &Problem<'_>) -> (Mat<f64>, Iterate) {
+        let full = span.full();
+        let (omega, q, w) = self.draws(full.n_features(), full.n_samples(), full.n_classes());
+        let omega = span.project_rows(&omega);
         let z = mul(&omega, problem.x);
         let state = Iterate { seen: z.clone(), z, q, w };
         (omega, state)
@@ -437,7 +418,7 @@ fn floor(eta: f64) -> f64 {
 }
 
 /// Ten times the relative decrease of the objective, what block descent stops by.
-fn relative_decrease(before: f64, now: f64) -> f64 {
+fn scaled_decrease(before: f64, now: f64) -> f64 {
     10.0 * (before - now).max(0.0) / now.max(f64::MIN_POSITIVE)
 }
 

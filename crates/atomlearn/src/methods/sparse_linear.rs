@@ -6,7 +6,8 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
 use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
-use crate::range::Reduced;
+use crate::params::words;
+use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
 use crate::{Blocks, Classifier, Dataset, Observer, Parts, Result};
 use faer::{Mat, MatRef};
@@ -20,14 +21,14 @@ const USUAL_ATOMS: usize = 10;
 /// Samples of less energy never become atoms.
 const EMPTY_SAMPLE: f64 = 1e-6;
 
-/// Which linear classifier reads the codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Readout {
-    /// Ridge regression on the codes that OMP gives the training samples without their labels, as for new samples.
-    Refit,
-    /// The one learned with the dictionary, as published.
-    Joint,
+words! {
+    /// Which linear classifier reads the codes.
+    pub enum Readout {
+        /// Ridge regression on the codes that OMP gives the training samples without their labels, as for new samples.
+        Refit = "refit",
+        /// The one learned with the dictionary, as published.
+        Joint = "joint",
+    }
 }
 
 /// The number of atoms per sample where the user leaves it open.
@@ -124,16 +125,9 @@ impl SparseLinear {
         SparseLinear { classes, dictionary, gram, weights, sparsity }
     }
 
-    /// The model of atoms learned on `reduced` samples, if they were.
-    pub fn lifted(
-        train: &Dataset,
-        reduced: Option<&Reduced>,
-        atoms: Mat<f64>,
-        weights: Mat<f64>,
-        wanted: Option<usize>,
-    ) -> Self {
-        let dictionary = reduced.map_or_else(|| atoms.clone(), |reduced| reduced.lift_columns(&atoms));
-        SparseLinear::new(train.classes().to_vec(), dictionary, weights, wanted)
+    /// The model of atoms learned in the span of the samples.
+    pub fn lifted(span: &Span<'_>, atoms: &Mat<f64>, weights: Mat<f64>, wanted: Option<usize>) -> Self {
+        SparseLinear::new(span.full().classes().to_vec(), span.lift_columns(atoms), weights, wanted)
     }
 
     /// From the parts of a model file.

@@ -3,7 +3,7 @@
 //! The dictionary is the training set, `D = X`. A sample's code is sparse over all of it,
 //!
 //! ```text
-//! penalised:  min_z 1/2 |x - D z|^2 + lambda |z|_1            epsilon:  min_z |z|_1  s.t.  |x - D z| <= epsilon
+//! penalized:  min_z 1/2 |x - D z|^2 + lambda |z|_1            epsilon:  min_z |z|_1  s.t.  |x - D z| <= epsilon
 //! ```
 //!
 //! and the class with the smallest residual `|x - D_c z_c|` wins. With `occlusion` the code is over `[D I]`, so that an
@@ -11,33 +11,33 @@
 //!
 //! Steps: 1. store `X`, form `G = X^T X`; 2. per sample solve the lasso to a duality gap of `tolerance * 1/2 |x|^2`
 //! (`coding/lasso/`), with a shared inverse where most atoms are in use (`coding/lasso/pivoting.rs`); 3. class residuals from `G` and `D^T x`.
-//! Reference: Wright et al., PAMI 2009. Deviations: the penalised form is the default, as in every public toolbox; a zero
+//! Reference: Wright et al., PAMI 2009. Deviations: the penalized form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso_with_identity};
 use crate::linalg::{column_energies, mul};
-use crate::params::{Domain, params};
+use crate::params::{Domain, params, words};
 use crate::score::{ClassResiduals, score_by_best_atom};
-use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result};
+use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
-/// What a code minimises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Form {
-    /// Squared residual and `lambda` times the sum of magnitudes.
-    Penalised,
-    /// The sum of magnitudes, the residual being at most `epsilon`.
-    Epsilon,
+words! {
+    /// What a code minimises.
+    pub enum Form {
+        /// Squared residual and `lambda` times the sum of magnitudes.
+        Penalized = "penalized",
+        /// The sum of magnitudes, the residual being at most `epsilon`.
+        Epsilon = "epsilon",
+    }
 }
 
 params! {
     /// Parameters of SRC.
     pub struct Src {
-        /// What a code minimises: a penalised residual, or the sum of magnitudes within `epsilon`.
-        form: Form = Form::Penalised, Domain::OneOf(&["penalised", "epsilon"]);
-        /// Weight of the sum of magnitudes against half the squared residual; for the penalised form.
+        /// What a code minimises: a penalized residual, or the sum of magnitudes within `epsilon`.
+        form: Form = Form::Penalized, Domain::OneOf(Form::WORDS);
+        /// Weight of the sum of magnitudes against half the squared residual; for the penalized form.
         lambda: f64 = 1e-3, Domain::Positive, grid [1e-4, 1e-3, 5e-3, 1e-2, 5e-2];
         /// Largest norm of the residual; for the epsilon form.
         epsilon: f64 = 0.05, Domain::Positive;
@@ -62,7 +62,7 @@ impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
         let residuals = ClassResiduals::new(&dictionary, &blocks);
         let coder = match self.form {
-            Form::Penalised if !self.occlusion => LassoCoder::penalized(dictionary.as_ref()),
+            Form::Penalized if !self.occlusion => LassoCoder::penalized(dictionary.as_ref()),
             _ => LassoCoder::plain(dictionary.as_ref()),
         };
         SrcModel { classes, coder, residuals, params: self.clone(), dictionary, blocks }
@@ -77,7 +77,7 @@ impl Fit for Src {
         "Wright, Yang, Ganesh, Sastry, Ma: Robust face recognition via sparse representation. PAMI 2009";
     const DECISION: &'static [&'static str] = &["form", "lambda", "epsilon", "occlusion", "tolerance"];
 
-    fn learn(&self, train: &Dataset, _watch: &mut dyn Observer) -> Result<SrcModel> {
+    fn learn(&self, train: &Dataset, _: Option<State>, _watch: &mut dyn Observer) -> Result<SrcModel> {
         Ok(self.model(train.classes().to_vec(), train.x().to_owned(), train.blocks().clone()))
     }
 
@@ -94,7 +94,7 @@ impl SrcModel {
         let n_atoms = self.dictionary.ncols();
         let energies: Vec<f64> = column_energies(x);
         let task = match self.params.form {
-            Form::Penalised => LassoTask::Penalized(self.params.lambda),
+            Form::Penalized => LassoTask::Penalized(self.params.lambda),
             Form::Epsilon => LassoTask::Within(self.params.epsilon),
         };
         let limits = LassoLimits { tolerance: self.params.tolerance, ..Default::default() };

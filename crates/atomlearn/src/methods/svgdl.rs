@@ -26,13 +26,13 @@ use crate::coding::margin::{MarginSet, Margins};
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Value};
 use crate::init::class_pca_mean_of;
+use crate::iterations::{Done, Iterations};
 use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, params};
-use crate::range::{self, Reduced};
-use crate::state::iterations_left;
+use crate::span::Span;
 use crate::svm::{self, Svm};
 use crate::update::lagrange_dual;
-use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State, Step};
+use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 /// Atoms per class where the user leaves it open and the class has that many samples.
@@ -49,12 +49,12 @@ params! {
         theta: f64 = 5.0, Domain::Positive;
         /// Atoms per class; `auto` is 10, or the number of samples of a smaller class.
         atoms_per_class: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 25, Domain::AtLeast(1), grid [1, 5, 25];
-        /// Relative change of the dictionary that ends training.
+        /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
         /// Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
-        active_set: MarginSet = MarginSet::OnePass, Domain::OneOf(&["one-pass", "converged"]);
+        active_set: MarginSet = MarginSet::OnePass, Domain::OneOf(MarginSet::WORDS);
     }
 }
 
@@ -111,9 +111,8 @@ impl Svgdl {
     }
 
     /// The model in all features again.
-    fn lifted(&self, train: &Dataset, reduced: Option<&Reduced>, d: &Mat<f64>, svm: &Svm) -> Result<SvgdlModel> {
-        let dictionary = reduced.map_or_else(|| d.clone(), |reduced| reduced.lift_columns(d));
-        self.model(train.classes().to_vec(), dictionary, svm.clone())
+    fn lifted(&self, span: &Span<'_>, d: &Mat<f64>, svm: &Svm) -> Result<SvgdlModel> {
+        self.model(span.full().classes().to_vec(), span.lift_columns(d), svm.clone())
     }
 
     /// `Z = P D^T X + a P U W`; `W` is zero where a margin is kept, and `U = 0` leaves ridge codes.
@@ -161,35 +160,18 @@ impl Fit for Svgdl {
     const CLOSED_FORM: bool = true;
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, watch: &mut dyn Observer) -> Result<SvgdlModel> {
-        self.run(full, None, watch)
-    }
-
-    fn learn_on(&self, full: &Dataset, state: State, watch: &mut dyn Observer) -> Result<SvgdlModel> {
-        self.run(full, Some(state), watch)
-    }
-
-    fn restore(&self, mut parts: Parts) -> Result<SvgdlModel> {
-        let dictionary = parts.take("dictionary")?;
-        let svm = parts.take_svm(Some(dictionary.ncols()))?;
-        self.model(parts.classes, dictionary, svm)
-    }
-}
-
-impl Svgdl {
-    /// Trains from the beginning or from a state.
-    fn run(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SvgdlModel> {
-        let reduced = range::reduce(full)?;
-        let train = reduced.as_ref().map_or(full, |reduced| &reduced.train);
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SvgdlModel> {
+        let span = Span::of(full)?;
+        let train = span.train();
         let targets = train.targets();
         let energy = frobenius(train.x()).powi(2);
 
-        let left = iterations_left(from.as_ref(), self.max_iter)?;
+        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
         let Iterate { mut d, mut z, mut svm, mut multipliers } = match from {
             None => self.start(train, watch)?,
             Some(state) => Iterate::restore(state, train)?,
         };
-        for iter in left {
+        for iter in iterations.left() {
             z = self.codes(train, d.as_ref(), &svm, z.as_ref())?;
             let e = mul(train.x(), z.transpose());
             let f = outer_gram(&z);
@@ -200,28 +182,27 @@ impl Svgdl {
 
             let fit = (energy + step.value).max(0.0);
             let terms = self.terms(fit, z.as_ref(), &svm, &targets);
-            let model = || Ok(Box::new(self.lifted(full, reduced.as_ref(), &d, &svm)?) as Box<dyn Classifier>);
-            let converged = change <= self.tol;
-            let state = || {
-                let state = State::after(iter, converged).with("dictionary", d.as_ref()).with("codes", z.as_ref());
-                state.with_svm(&svm).with_row("multipliers", multipliers.as_deref().unwrap_or_default())
-            };
-            let flow = watch.step(&Step {
-                iter,
-                max_iter: self.max_iter,
-                objective: Some(terms.iter().map(|(_, value)| value).sum()),
+            let done = Done {
                 terms: &terms,
                 change: Some(change),
-                model: Some(&model),
-                last: converged || iter == self.max_iter,
-                state: Some(&state),
-            });
-            if flow.is_break() || converged {
+                model: &|| self.lifted(&span, &d, &svm),
+                state: &|state| {
+                    let state = state.with("dictionary", d.as_ref()).with("codes", z.as_ref()).with_svm(&svm);
+                    state.with_row("multipliers", multipliers.as_deref().unwrap_or_default())
+                },
+            };
+            if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
         }
         let svm = svm::settle(z.as_ref(), &targets, svm, 1.0 / self.theta, watch)?;
-        self.lifted(full, reduced.as_ref(), &d, &svm)
+        self.lifted(&span, &d, &svm)
+    }
+
+    fn restore(&self, mut parts: Parts) -> Result<SvgdlModel> {
+        let dictionary = parts.take("dictionary")?;
+        let svm = parts.take_svm(Some(dictionary.ncols()))?;
+        self.model(parts.classes, dictionary, svm)
     }
 }
 
@@ -313,10 +294,10 @@ mod tests {
     #[test]
     fn more_features_than_samples_change_nothing_but_the_time() {
         let wide = synth::blobs(3, 6, 40, 2);
-        let Reduced { basis: q, train: small } = range::reduce(&wide).unwrap().unwrap();
+        let (q, small) = Span::of(&wide).unwrap().into_parts();
         let params = Svgdl { atoms_per_class: Some(3), lambda2: 1e-3, max_iter: 6, tol: 0.0, ..Default::default() };
         let (a, b) = (params.fit(&wide, &mut ()).unwrap(), params.fit(&small, &mut ()).unwrap());
-        assert!((&a.dictionary - mul(&q, &b.dictionary)).norm_max() < 1e-12);
+        assert!((&a.dictionary - mul(q.unwrap(), &b.dictionary)).norm_max() < 1e-12);
         // Padding with zero rows makes as many features as samples: no reduction, other code path, same scores.
         let more = synth::blobs(3, 16, 40, 2);
         let padded = more.with_features(Mat::from_fn(60, 48, |i, j| if i < 40 { more.x()[(i, j)] } else { 0.0 }));

@@ -22,6 +22,7 @@
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
 use crate::linalg::{add_columns, column_energies, gram, mul, normalize_columns, outer_gram, sym_eig, wide};
+use crate::params::words;
 use crate::{Parts, Result, State};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -39,14 +40,14 @@ const REPRESENTED: f64 = 1e-12;
 /// A shorter update cannot be normalised; the atom stays.
 const NO_DIRECTION: f64 = 1e-12;
 
-/// How an atom is fitted to the residual of the samples that use it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtomUpdate {
-    /// One alternation between atom and coefficients.
-    Approximate,
-    /// The leading singular pair.
-    Exact,
+words! {
+    /// How an atom is fitted to the residual of the samples that use it.
+    pub enum AtomUpdate {
+        /// One alternation between atom and coefficients.
+        Approximate = "approximate",
+        /// The leading singular pair.
+        Exact = "exact",
+    }
 }
 
 /// What is to be represented: samples, and perhaps their labels.

@@ -106,7 +106,7 @@ impl CadlRounds {
         let atoms = Blocks::from_sizes(vec![per_class; n_classes]);
         let svm = Svm::zero(atoms.total(), n_classes);
         let mut rounds = CadlRounds {
-            draws: ClassDraws::new(params.seed, n_classes, m, None),
+            draws: ClassDraws::new(n_classes, m, params.seed),
             drawn: vec![0; n_classes],
             analysis: Mat::new(),
             coding: Coding::new(params.strength(), params.active_set(), &svm, 1.0 / params.theta),
@@ -205,7 +205,7 @@ impl CadlRounds {
             change: Some(change),
             ..Step::start(self.params.max_iter)
         });
-        if self.iter < self.params.max_iter && change > self.params.tol {
+        if self.iter < self.params.max_iter && change >= self.params.tol {
             self.begin_iteration(moments)?;
             return Ok(None);
         }
@@ -249,7 +249,7 @@ impl CadlRounds {
         if coding.transform.nrows() != n_atoms || drawn.len() != n_classes || !drawn.iter().enumerate().all(possible) {
             return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
         }
-        let mut draws = ClassDraws::new(params.seed, n_classes, m, None);
+        let mut draws = ClassDraws::new(n_classes, m, params.seed);
         drawn.iter().enumerate().for_each(|(c, &count)| drop(draws.atoms(c, count)));
         let progress = message.take_row("progress", 4)?;
         let (fit, silence, ridge, change) = (progress[0], progress[1], progress[2], progress[3]);

@@ -5,7 +5,7 @@ use crate::synth;
 use faer::Scale;
 
 fn start(train: &Dataset, per_class: usize) -> (Blocks, Mat<f64>) {
-    let mut draws = ClassDraws::new(7, train.n_classes(), train.n_features(), None);
+    let mut draws = ClassDraws::new(train.n_classes(), train.n_features(), 7);
     let atoms: Vec<Mat<f64>> = (0..train.n_classes()).map(|c| draws.atoms(c, per_class)).collect();
     (Blocks::from_sizes(vec![per_class; train.n_classes()]), concat_columns(&atoms))
 }
@@ -14,7 +14,7 @@ fn start(train: &Dataset, per_class: usize) -> (Blocks, Mat<f64>) {
 fn descend(cadl: &Cadl, train: &Dataset, atoms: &Blocks, start: Mat<f64>, mut check: impl FnMut(&Iterate)) -> Iterate {
     let maps = cadl.maps(train, &mut ()).unwrap();
     let mut state = Iterate::new(train, start);
-    let mut draws = ClassDraws::new(0, train.n_classes(), train.n_features(), None);
+    let mut draws = ClassDraws::new(train.n_classes(), train.n_features(), 0);
     for _ in 0..cadl.max_iter {
         state.codes = cadl.codes(train, &state);
         check(&state);
@@ -129,7 +129,7 @@ fn without_margins_codes_are_responses_and_scale_does_not_matter() {
         sub_steps += 1;
     });
     let maps = cadl.maps(&train, &mut ()).unwrap();
-    let mut draws = ClassDraws::new(0, 3, 8, None);
+    let mut draws = ClassDraws::new(3, 8, 0);
     let mut once = Iterate::new(&train, first.clone());
     let z = once.codes.clone();
     assert_eq!(cadl.update_dictionary(&train, &maps, &atoms, &mut once, &mut draws), 0);

@@ -106,7 +106,7 @@ fn no_step_raises_the_objective() {
         let dpl = p.dpl();
         let atoms = Blocks::from_sizes([5; 3]);
         let targets = train.targets();
-        let mut draws = ClassDraws::new(0, 3, 10, None);
+        let mut draws = ClassDraws::new(3, 10, 0);
         let mut pairs = dpl.start(&train, &dpl.maps(&train, &mut ()).unwrap(), &atoms, &mut draws).unwrap();
         let projections = Projections::new(&p, &train, &atoms).unwrap();
         let mut omega: Vec<Mat<f64>> = pairs.iter().map(|pair| pair.analysis().transpose().to_owned()).collect();

@@ -1,5 +1,6 @@
 use super::codes::class_means;
 use super::*;
+use crate::Step;
 use crate::linalg::{column_norms, select_columns, sym_eig};
 use crate::observe::Trace;
 use crate::synth;

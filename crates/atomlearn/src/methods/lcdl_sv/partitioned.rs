@@ -219,7 +219,7 @@ impl LcdlRounds {
                 ..Step::start(self.params.max_iter())
             },
         );
-        if self.iter < self.params.max_iter() && change > self.params.tol {
+        if self.iter < self.params.max_iter() && change >= self.params.tol {
             self.begin_iteration(moments, watch)?;
             return Ok(None);
         }

@@ -142,7 +142,7 @@ impl TrainingRun<'_> {
         code_space: &CodeSpace,
         watch: &mut dyn Observer,
     ) -> Result<Option<CodeSpace>> {
-        if iter == self.params.max_iter() || step.change <= self.params.tol {
+        if iter == self.params.max_iter() || step.change < self.params.tol {
             return Ok(None);
         }
         let null_space = code_space.null_space_of(&step.factored).map(|null_space| &**null_space);

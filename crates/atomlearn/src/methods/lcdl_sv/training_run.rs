@@ -4,11 +4,10 @@ use super::code_space::NullSpace;
 use super::iterate::Iterate;
 use super::subspace::Samples;
 use super::{AtomNorm, LcdlSv, LcdlSvModel, accuracy};
-use crate::linalg::mul;
+use crate::iterations::Iterations;
 use crate::observe::Trace;
-use crate::range::Reduced;
-use crate::state::iterations_left;
-use crate::{Blocks, Dataset, Observer, Result, State, Step};
+use crate::span::Span;
+use crate::{Blocks, Fit, Observer, Result, State, Step};
 use faer::Mat;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
@@ -26,16 +25,13 @@ pub(super) struct TrainingRun<'a> {
     pub params: &'a LcdlSv,
     pub samples: Samples<'a>,
     pub targets: Vec<usize>,
-    /// The samples with all their features.
-    full: &'a Dataset,
-    /// Their span, where everything happens if they have more features than there are samples.
-    span: Option<&'a Reduced>,
+    /// The samples, and their span, where everything happens.
+    span: &'a Span<'a>,
 }
 
 impl<'a> TrainingRun<'a> {
-    pub fn new(params: &'a LcdlSv, train: &'a Dataset, span: Option<&'a Reduced>) -> Self {
-        let samples = Samples::new(span.map_or(train.x(), |span| span.train.x()));
-        TrainingRun { params, samples, targets: train.targets(), full: train, span }
+    pub fn new(params: &'a LcdlSv, span: &'a Span<'a>) -> Self {
+        TrainingRun { params, samples: Samples::new(span.train().x()), targets: span.train().targets(), span }
     }
 
     /// The first iterate, and the iterations that are left.
@@ -45,8 +41,8 @@ impl<'a> TrainingRun<'a> {
         let x = self.samples.x;
         match begin {
             Begin::With(start, blocks) => {
-                let d = self.span.map_or(start.clone(), |span| mul(span.basis.transpose(), &start));
-                let n_classes = self.full.n_classes();
+                let d = self.span.project_columns(start);
+                let n_classes = self.span.full().n_classes();
                 let mut at = Iterate::start(d, blocks.clone(), x, n_classes, params.laplacian_ridge)?;
                 if self.report_start(&at, watch).is_break() || params.max_iter() == 0 {
                     return Ok((at, NONE_LEFT));
@@ -59,8 +55,8 @@ impl<'a> TrainingRun<'a> {
                 Ok((at, 1..=params.max_iter()))
             }
             Begin::After(state) => {
-                let iterations = iterations_left(Some(&state), params.max_iter())?;
-                let (mut at, had_code_space) = Iterate::restore(state, self.full.classes(), x)?;
+                let iterations = Iterations::new(LcdlSv::KEY, Some(&state), params.max_iter(), params.tol)?.left();
+                let (mut at, had_code_space) = Iterate::restore(state, self.span.full().classes(), x)?;
                 if !iterations.is_empty() {
                     // Warnings about a code space that was found before were given then.
                     let mut silent = ();
@@ -93,16 +89,16 @@ impl<'a> TrainingRun<'a> {
             change: Some(at.change),
             model: Some(&|| Ok(Box::new(self.finish(at, &mut ())?))),
             last: at.code_space.is_none(),
-            state: Some(&|| at.state(iter, at.change <= self.params.tol)),
+            state: Some(&|| at.state(iter, at.change < self.params.tol)),
         })
     }
 
     /// The model of an iterate, among all features.
     pub fn finish(&self, at: &Iterate, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
-        let d = self.span.map_or(at.d.clone(), |span| span.lift_columns(&at.d));
-        let model = self.params.model(self.full.classes().to_vec(), d, &at.blocks, at.svm.clone())?;
+        let d = self.span.lift_columns(&at.d);
+        let model = self.params.model(self.span.full().classes().to_vec(), d, &at.blocks, at.svm.clone())?;
         let in_training = accuracy(at.svm.with_bias(at.scores.clone()).as_ref(), &self.targets);
-        self.params.refit(model, self.full, in_training, None, watch)
+        self.params.refit(model, self.span.full(), in_training, None, watch)
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::linalg::column_norms;
 use crate::observe::Trace;
-use crate::synth;
+use crate::{Classifier, synth};
 
 /// Parameters with every term at work.
 fn params() -> LcleDl {
@@ -130,9 +130,9 @@ fn both_starts_and_constraints_learn_and_poor_classes_are_told() {
 #[test]
 fn more_features_than_samples_change_nothing_but_the_time() {
     let wide = synth::blobs(3, 6, 40, 5);
-    let small = range::reduce(&wide).unwrap().unwrap();
+    let small = Span::of(&wide).unwrap();
     let a = params().fit(&wide, &mut ()).unwrap();
-    let b = params().fit(&small.train, &mut ()).unwrap();
-    let scores = b.scores(small.train.x()).unwrap();
+    let b = params().fit(small.train(), &mut ()).unwrap();
+    let scores = b.scores(small.train().x()).unwrap();
     assert!((a.scores(wide.x()).unwrap() - scores).norm_max() < 1e-9);
 }

@@ -43,7 +43,7 @@ fn codes_are_optimal_columns_have_unit_length_and_no_step_raises_the_objective()
         let p = Ledl { start, ..params() };
         let problem = problem(&train, atom_counts(&train, p.atoms_per_class, &mut ()));
         assert!(problem.atoms.sizes().any(|size| size != 4));
-        let mut now = p.start(&train, &train, &problem, None);
+        let mut now = p.start(&Span::of(&train).unwrap(), &problem);
         let mut z = p.codes(&problem, &now);
         let mut held = objective(&p, &problem, &z, &now);
         for _ in 0..6 {
@@ -85,7 +85,7 @@ fn the_label_map_is_updated_as_if_it_were_formed() {
     let train = data();
     let p = params();
     let problem = problem(&train, atom_counts(&train, p.atoms_per_class, &mut ()));
-    let mut now = p.start(&train, &train, &problem, None);
+    let mut now = p.start(&Span::of(&train).unwrap(), &problem);
     let z = p.codes(&problem, &now);
     let mut formed = spread(&problem, &now.m);
     let e = mul(spread(&problem, &problem.labels), z.transpose());
@@ -100,7 +100,7 @@ fn without_label_terms_codes_and_atoms_do_not_see_labels() {
     let train = data();
     let p = Ledl { lambda: 0.0, omega: 0.0, ..params() };
     let problem = problem(&train, atom_counts(&train, p.atoms_per_class, &mut ()));
-    let now = p.start(&train, &train, &problem, None);
+    let now = p.start(&Span::of(&train).unwrap(), &problem);
     let model = p.model(train.classes().to_vec(), now.d.clone(), now.w.clone());
     assert!((p.codes(&problem, &now) - model.codes(train.x())).norm_max() < 1e-4);
     let other = Iterate { w: Mat::from_fn(3, now.w.ncols(), |c, k| ((c + k) % 3) as f64), ..now };
@@ -125,9 +125,9 @@ fn every_option_learns_and_models_come_back_with_the_same_bits() {
 #[test]
 fn more_features_than_samples_change_nothing_but_the_time() {
     let wide = synth::blobs(3, 6, 40, 5);
-    let small = range::reduce(&wide).unwrap().unwrap();
+    let small = Span::of(&wide).unwrap();
     let a = params().fit(&wide, &mut ()).unwrap();
-    let b = params().fit(&small.train, &mut ()).unwrap();
-    let scores = b.scores(small.train.x()).unwrap();
+    let b = params().fit(small.train(), &mut ()).unwrap();
+    let scores = b.scores(small.train().x()).unwrap();
     assert!((a.scores(wide.x()).unwrap() - scores).norm_max() < 1e-3);
 }

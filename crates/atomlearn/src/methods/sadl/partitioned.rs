@@ -275,7 +275,7 @@ impl Rounds for SadlRounds {
         if diverged {
             return Err(super::diverges());
         }
-        let change = misfit.unwrap_or_else(|| super::relative_decrease(self.state.held, objective));
+        let change = misfit.unwrap_or_else(|| super::scaled_decrease(self.state.held, objective));
         // Stopping is up to whoever calls the partitions.
         let _ = watch.step(&Step {
             iter: self.iter,

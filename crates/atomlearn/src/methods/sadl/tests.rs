@@ -5,7 +5,7 @@ use crate::synth;
 
 fn problem_and_start<'a>(sadl: &Sadl, train: &'a Dataset) -> (Problem<'a>, Iterate) {
     let problem = sadl.problem(train).unwrap();
-    let state = sadl.start(train, &problem, None).1;
+    let state = sadl.start(&Span::of(train).unwrap(), &problem).1;
     (problem, state)
 }
 

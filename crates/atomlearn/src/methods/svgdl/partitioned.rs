@@ -156,7 +156,7 @@ impl Rounds for SvgdlRounds {
             change: Some(change),
             ..Step::start(self.params.max_iter)
         });
-        if self.iter == self.params.max_iter || change <= self.params.tol {
+        if self.iter == self.params.max_iter || change < self.params.tol {
             let mut parts = Parts::default();
             parts.put("dictionary", &self.d);
             parts.put_svm(&self.svm);
