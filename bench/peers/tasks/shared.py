@@ -113,7 +113,15 @@ def copar_rows(quick: bool, threads: int) -> Iterator[Row]:
 
     def other() -> Any:
         model = dictol.COPAR(PER_CLASS, SHARED, lambd=LAMBDA, eta=ETA)
-        return setting.trained(model, {"D": np.hstack([setting.own, setting.shared]), "X": np.zeros((K, n))})
+
+        def begin() -> None:
+            # Codes first, as ours: dictol begins with the atoms, which codes of zero would draw away from the start.
+            model.D, model.X = np.hstack([setting.own, setting.shared]), np.zeros((K, n))
+            model._updateX()
+
+        model._initialize = begin
+        model.fit(setting.columns, setting.y + 1, iterations=ITERATIONS)
+        return model
 
     def value(model: Any) -> float:
         D, Z = model.D, model.X

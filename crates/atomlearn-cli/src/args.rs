@@ -100,6 +100,11 @@ pub struct DataArgs {
     /// A file with the labels: .npy, or text with one label per line
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+    /// Several views of the samples: more files beside DATA, of the same samples in the same order, or groups of DATA's columns, as
+    /// in `left=1-32 right=33-64` or `petals=petal_length,petal_width`. Each view is prepared by its own part of --prep, in order
+    /// with `|` between (`--prep 'pca:98%,unit|unit'`), or all by the only one
+    #[arg(long, value_name = "FILES", num_args = 1..)]
+    pub views: Vec<String>,
     /// Tables: whether the first row names the columns [default: by what the columns hold]
     #[arg(long, value_name = "YES|NO")]
     pub header: Option<Answer>,

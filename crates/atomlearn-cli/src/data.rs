@@ -60,6 +60,9 @@ impl DataArgs {
     /// With `lenient`, values that cannot be used are NaN; else they are an error.
     pub fn read_for(&self, path: &Path, model: &Model, lenient: bool, console: &Console) -> Result<Source, Failure> {
         let (input, options) = (Input::open(path)?, ReadOptions { lenient, ..self.options_for(model)? });
+        if self.has_views() {
+            return Ok(self.with_views(input.read_once(&options)?, &options)?.told(console));
+        }
         let unlabelled = ReadOptions { y: Some("none".into()), ..options.clone() };
         if options.schema.is_some() {
             return Ok(input.read_once(&unlabelled)?.told(console));
@@ -78,16 +81,16 @@ impl DataArgs {
     }
 
     /// Reads DATA with its labels, with these options.
-    pub fn read_with(path: &Path, options: &ReadOptions, console: &Console) -> Result<LabData, Failure> {
-        let source = Input::open(path)?.read_once(options)?.told(console);
+    pub fn read_with(&self, path: &Path, options: &ReadOptions, console: &Console) -> Result<LabData, Failure> {
+        let source = self.with_views(Input::open(path)?.read_once(options)?, options)?.told(console);
         Ok(LabData::new(&source.name, source.sha256, source.raw)?)
     }
 
     /// Reads DATA with its labels for an experiment, which learns what tables leave to be learned from its training parts alone.
     pub fn read_to_split(&self, path: &Path, groups: Option<&str>, console: &Console) -> Result<LabData, Failure> {
         let groups = groups.map(str::to_string);
-        let options = ReadOptions { split_later: true, groups, ..self.options() };
-        let source = Input::open(path)?.read_once(&options)?.told(console);
+        let options = ReadOptions { split_later: !self.has_views(), groups, ..self.options() };
+        let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
         Ok(LabData::to_split(&source.name, source.sha256, source.raw)?)
     }
 
@@ -99,6 +102,7 @@ impl DataArgs {
         groups: Option<&str>,
         console: &Console,
     ) -> Result<LabData, Failure> {
+        self.refuse_views("has its test samples in the same files: give the split with --splits, not with --test")?;
         if self.labels.is_some() {
             return Err(Failure::usage(
                 "--labels names the labels of one file, but --test gives a second; put labels into both",
@@ -126,6 +130,7 @@ impl DataArgs {
         let word = |value: Option<clap::builder::PossibleValue>| value.map(|value| value.get_name().to_string());
         add("--x", self.x.clone());
         add("--y", self.y.clone());
+        self.views.iter().for_each(|view| add("--views", Some(view.clone())));
         add("--samples", self.samples.and_then(|way| word(way.to_possible_value())));
         add("--labels", self.labels.as_ref().map(|path| path.display().to_string()));
         add("--header", self.header.and_then(|answer| word(answer.to_possible_value())));
@@ -139,7 +144,7 @@ impl DataArgs {
     /// Reads DATA with its labels, to be put through a model.
     pub fn read_labelled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
         let options = self.options_for(model)?;
-        let source = Input::open(path)?.read_once(&options)?.told(console);
+        let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
         let label = options.schema.as_ref().and_then(|schema| schema.label.as_ref());
         match label {
             Some(label) if source.raw.schema.is_some() && source.raw.labels.is_none() => {
@@ -246,7 +251,7 @@ pub fn table_json(schema: &TableSchema) -> Value {
 }
 
 /// Something to read; the bytes of a file are read once, so that their digest is that of what was understood.
-struct Input {
+pub(crate) struct Input {
     path: PathBuf,
     name: String,
     sha256: String,
@@ -255,7 +260,7 @@ struct Input {
 }
 
 impl Input {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let mut bytes = Vec::new();
@@ -297,7 +302,7 @@ impl Input {
         Ok(Some(copy))
     }
 
-    fn read_once(mut self, options: &ReadOptions) -> Result<Source, Failure> {
+    pub(crate) fn read_once(mut self, options: &ReadOptions) -> Result<Source, Failure> {
         let raw = match self.bytes.take() {
             Some(bytes) => io::read_bytes(&self.path, bytes, options),
             None => io::read(&self.path, options),

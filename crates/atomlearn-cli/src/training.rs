@@ -75,6 +75,16 @@ impl SourceArgs {
         )))
     }
 
+    /// See [`DataArgs::views_prep`].
+    pub fn views_prep(&self, data: &Path, prep: Option<&str>, own: &str) -> Result<Option<String>, Failure> {
+        self.reading.views_prep(data, prep, own)
+    }
+
+    /// See [`DataArgs::refuse_views`].
+    pub fn refuse_views(&self, why: &str) -> Result<(), Failure> {
+        self.reading.refuse_views(why)
+    }
+
     /// How features are made.
     pub fn making(&self) -> &FeatureArgs {
         &self.making
@@ -106,7 +116,7 @@ impl SourceArgs {
     fn read(&self, path: &Path, console: &Console) -> Result<(LabData, Option<Content>), Failure> {
         if !path.is_dir() && self.features.is_none() && self.map.is_none() {
             self.making.refuse_all("without --features KIND")?;
-            let data = DataArgs::read_with(path, &self.options(), console)?;
+            let data = self.reading.read_with(path, &self.options(), console)?;
             return Ok((self.with_split(data, console)?, None));
         }
         let listed = self.training_images(path, console)?;

@@ -40,6 +40,7 @@ PREPS = [
     "kernel:poly:2:50,unit",
     "kernel:laplacian:auto:40",
     "kernel:chi2:auto:40",
+    "views(left@1-32=standard,unit|right@40-50+64=pca:5)",
 ]
 
 

@@ -302,6 +302,9 @@ impl Method {
     pub fn settle(&self, prep: Option<&PrepSpec>, values: &Values) -> Result<(PrepSpec, Values)> {
         let own: PrepSpec = self.default_prep.parse()?;
         let Some(prep) = prep.filter(|&prep| *prep != own) else { return Ok((own, self.complete(values)?)) };
+        if prep.is_views_of(&own) {
+            return Ok((prep.clone(), self.complete(values)?));
+        }
         let mut values = values.clone();
         for (name, word) in self.given_prep {
             let held = values.entry(*name).or_insert(Value::Null);

@@ -27,6 +27,7 @@ Examples:
   atomlearn predict wine.model new.csv --proba                then: labels of new samples, with probabilities
   atomlearn auto messy.xlsx --y diagnosis --drop comment,date --impute median -o messy.model
   atomlearn auto visits.csv --groups patient --suspicious check.csv    several rows of one person are left out together
+  atomlearn auto pixels.npz --views deep.npz                  two views of the same samples
   atomlearn auto photos/ -o photos.model                      a folder of images, one sub-folder per class; features are chosen
   atomlearn auto photos/ --onnx network.onnx -o photos.model  the same, with a network among the features to choose from
   atomlearn auto photos/ --features sift-pyramid --augment flip -o photos.model";
@@ -67,7 +68,8 @@ pub struct Args {
 /// Trains, tells, writes.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let method = registry::method("auto")?;
-    let (prep, params) = settings::settle(method, args.prep.as_deref(), &args.set, None)?;
+    let prep = args.source.views_prep(&args.data, args.prep.as_deref(), method.default_prep)?;
+    let (prep, params) = settings::settle(method, prep.as_deref(), &args.set, None)?;
     check_outputs(args)?;
     let task = Task { method, params, prep, checkpoint: None, resume: false };
     let trained = training::train(&args.source, &args.data, task, console)?;

@@ -31,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   atomlearn compare wine.csv
   atomlearn compare faces.mat --methods auto,crc,ridge --train-per-class 20 --repeats 10
+  atomlearn compare pixels.npz --views deep.npz --methods auto,crc --train-per-class 5     two views of the same samples
   atomlearn compare faces.mat --methods all --train-per-class 20 --set crc.kappa=0.01 --report faces.html
   atomlearn compare faces.mat --methods all --splits splits.json --prep pca:300,unit --json
   atomlearn compare faces.mat --methods all --train-per-class 20 --records runs.jsonl --resume
@@ -166,7 +167,8 @@ impl PairedTestArg {
 
 /// Runs the comparison and prints it.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
-    let preps = settings::preps(&args.prep)?;
+    let texts = args.reading.views_preps(&args.data, &args.prep)?;
+    let preps = settings::preps(&texts)?;
     if preps.len() > 1 && !args.tune {
         return Err(Failure::usage("--prep is given several times: choosing between them needs --tune"));
     }
@@ -174,7 +176,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let (folds, seed, one_se) = (args.folds.unwrap_or(FOLDS), args.splitting.seed, args.one_se);
     let flags = TuneFlags { preps, folds, seed, one_se, metric: args.metric.into() };
     let own = Own { set: &args.set, grid: &args.grid };
-    let given = (!args.prep.is_empty()).then_some(&prep);
+    let given = (!texts.is_empty()).then_some(&prep);
     let mut entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
     entries.extend(external(&args.external, given, &entries)?);
     check_outputs(args)?;

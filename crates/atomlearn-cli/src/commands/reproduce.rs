@@ -90,6 +90,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let outputs = [(args.records.as_ref(), Kind::Records), (args.report.as_ref(), Kind::Report)];
     args.writing.check(&[Some(path), args.reading.labels.as_ref()], &outputs)?;
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
+    args.reading.refuse_views("is not for the paper's tables, which have one set of features")?;
     let data = args.reading.read_to_split(path, None, console)?;
     let mut watch = CompareWatch::new(console, false, origin(Some((path, &args.reading))));
     let records = reproduce::run(&recipe, &data, &kept.known, kept.file.as_ref(), &mut watch);

@@ -67,7 +67,9 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let file = args.params.as_deref().map(params_file::read).transpose()?;
     let method = settings::method(args.method.as_deref(), file.as_ref())?;
-    let (prep, base) = settings::settle(method, args.prep.as_deref(), &args.set, file)?;
+    let asked = args.prep.as_deref().or(file.as_ref().and_then(|file| file.prep.as_deref()));
+    let views = args.reading.views_prep(&args.data, asked, method.default_prep)?;
+    let (prep, base) = settings::settle(method, views.as_deref(), &args.set, file)?;
     let values = values(args, method)?;
     let entries = entries(method, &base, &args.param, &values)?;
     let splitting = [args.splitting.splits.as_ref(), args.splitting.test.as_ref()];

@@ -24,6 +24,7 @@ Examples:
   atomlearn train visits.csv --groups patient -o visits.model               no patient judges himself
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
   atomlearn train faces.mat --method lcdl-sv --checkpoint state --resume -o faces.model     goes on after Ctrl-C or a crash
+  atomlearn train pixels.npz --views deep.npz --method crc --prep 'pca:98%,unit|unit' -o both.model     two views of the same samples
   atomlearn train shards/ --method lcdl-sv --out-of-core --max-memory 2GiB --checkpoint state --resume -o big.model";
 
 fn after_help() -> String {
@@ -67,13 +68,16 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let file = args.params.as_deref().map(params_file::read).transpose()?;
     let unnamed = file.is_none().then_some("auto");
     let method = settings::method(args.method.as_deref().or(unnamed), file.as_ref())?;
-    let (prep, params) = settings::settle(method, args.prep.as_deref(), &args.set, file)?;
+    let asked = args.prep.as_deref().or(file.as_ref().and_then(|file| file.prep.as_deref()));
+    let prep = args.source.views_prep(&args.data, asked, method.default_prep)?;
+    let (prep, params) = settings::settle(method, prep.as_deref(), &args.set, file)?;
     if args.output == Path::new("-") {
         return Err(Failure::usage("a model cannot be written to stdout; give -o the name of a file"));
     }
     check_outputs(args)?;
     args.source.check_groups(method)?;
     if args.scale.out_of_core {
+        args.source.refuse_views("needs all samples in memory; leave out --out-of-core")?;
         if args.source.groups.is_some() {
             return Err(Failure::usage("--groups needs all samples in memory; leave out --out-of-core"));
         }

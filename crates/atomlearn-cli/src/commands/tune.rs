@@ -89,9 +89,10 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let method = registry::method(&args.method)?;
     let own = Own { set: &args.set, grid: &args.grid };
-    let given = settings::preps(&args.prep)?;
-    let (prep, base, grid) = own.of_one(method, given.first().filter(|_| !args.prep.is_empty()))?;
-    let preps = if args.prep.is_empty() { vec![prep] } else { given };
+    let texts = args.reading.views_preps(&args.data, &args.prep)?;
+    let given = settings::preps(&texts)?;
+    let (prep, base, grid) = own.of_one(method, given.first().filter(|_| !texts.is_empty()))?;
+    let preps = if texts.is_empty() { vec![prep] } else { given };
     let grid = grid.with_preps(&preps)?;
     if grid.is_empty() {
         return Err(Failure::usage(format!("{} has nothing to tune; name values with --grid", method.key)));

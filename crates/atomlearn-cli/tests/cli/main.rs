@@ -13,6 +13,7 @@ mod failing_disk;
 mod good_use;
 mod hostile;
 mod images;
+mod multi_view;
 mod out_of_core;
 mod outputs;
 #[cfg(unix)]

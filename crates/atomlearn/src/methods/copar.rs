@@ -80,7 +80,7 @@ impl Atoms {
 /// What an iteration takes from the one before.
 struct Iterate {
     atoms: Atoms,
-    /// Dictionary steps that had not settled.
+    /// Dictionary steps that ran out of their own steps and found nothing better.
     unsettled: usize,
 }
 
@@ -153,7 +153,9 @@ impl Fit for Copar {
             }
         }
         if unsettled > 0 {
-            watch.warn(&format!("COPAR: in {unsettled} iterations the dictionary step ended before it had settled"));
+            watch.warn(&format!(
+                "COPAR: in {unsettled} iterations a dictionary step ran out of steps and found nothing better"
+            ));
         }
         Ok(model(&atoms))
     }
@@ -179,7 +181,7 @@ impl Copar {
         Ok(Iterate { atoms, unsettled: 0 })
     }
 
-    /// The atoms of one class after the other, then the shared ones; true if all settled.
+    /// The atoms of one class after the other, then the shared ones; false if one ran out of steps, see [`Incoherent::update`].
     ///
     /// With `A = X_c - [D D_0] Z_c + D_c Z_c^c` and `B = X_c - D_0 Z_c^0`, `D_c` minimises
     /// `1/2 |A - D_c Z_c^c|^2 + 1/2 |B - D_c Z_c^c|^2` and its overlap: `E = (A + B) Z_c^c^T`, `F = 2 Z_c^c Z_c^c^T`. `D_0` has

@@ -50,7 +50,7 @@ params! {
 struct Iterate {
     d: Mat<f64>,
     atoms: Blocks,
-    /// Dictionary steps that had not settled.
+    /// Dictionary steps that ran out of their own steps and found nothing better.
     unsettled: usize,
 }
 
@@ -115,7 +115,9 @@ impl Fit for Dlsi {
             }
         }
         if unsettled > 0 {
-            watch.warn(&format!("DLSI: in {unsettled} iterations the dictionary step ended before it had settled"));
+            watch.warn(&format!(
+                "DLSI: in {unsettled} iterations a dictionary step ran out of steps and found nothing better"
+            ));
         }
         Ok(self.model(train.classes(), &span.lift_columns(&d), atoms))
     }
@@ -142,7 +144,7 @@ impl Dlsi {
         (0..train.n_classes()).into_par_iter().map(of_class).collect()
     }
 
-    /// The atoms of one class after the other; true if all settled.
+    /// The atoms of one class after the other; false if one ran out of steps, see [`Incoherent::update`].
     fn dictionary_step(&self, train: &Dataset, d: &mut Mat<f64>, atoms: &Blocks, z: &[Mat<f64>]) -> Result<bool> {
         let mut step = Incoherent::new(d.as_ref(), self.eta)?;
         let mut all_settled = true;

@@ -185,7 +185,7 @@ impl Step for Affine {
     fn n_out(&self, n_in: usize) -> Result<usize> {
         for (what, part) in self.parts() {
             if part.nrows() != n_in {
-                return Err(mismatch(what, part.nrows(), n_in));
+                return Err(mismatch(&what, part.nrows(), n_in));
             }
         }
         Ok(self.basis().map_or(n_in, Mat::ncols))
@@ -220,9 +220,9 @@ impl Step for Affine {
         x
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+    fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
         let parts = [("shift", self.shift.as_ref()), ("basis", self.basis()), ("scale", self.scale.as_ref())];
-        parts.into_iter().filter_map(|(name, part)| part.map(|part| (name, part.as_ref()))).collect()
+        parts.into_iter().filter_map(|(name, part)| part.map(|part| (name.to_string(), part.as_ref()))).collect()
     }
 
     fn boxed(&self) -> Box<dyn Step> {

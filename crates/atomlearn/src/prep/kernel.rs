@@ -76,8 +76,9 @@ impl Step for KernelMap {
         KernelMap::export(self, graph, &x)
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
-        vec![("landmarks", self.landmarks().as_ref()), ("root", self.root().as_ref()), ("gamma", self.gamma().as_ref())]
+    fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
+        let parts = [("landmarks", self.landmarks()), ("root", self.root()), ("gamma", self.gamma())];
+        parts.into_iter().map(|(name, part)| (name.to_string(), part.as_ref())).collect()
     }
 
     fn boxed(&self) -> Box<dyn Step> {

@@ -18,10 +18,12 @@ mod random;
 mod spec;
 mod steps;
 mod unit;
+mod views;
 
 pub use spec::PrepSpec;
 pub use steps::{Needs, STEPS, StepInfo, examples, reference};
 use steps::{Step, StepSpec};
+pub use views::views_text;
 
 /// Fitted preprocessing.
 #[derive(Clone, Debug)]
@@ -187,7 +189,7 @@ impl Prep {
     pub fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
         let steps = self.steps.iter().enumerate();
         steps
-            .flat_map(|(i, step)| step.parts().into_iter().map(move |(name, part)| (part_name(i, name), part)))
+            .flat_map(|(i, step)| step.parts().into_iter().map(move |(name, part)| (part_name(i, &name), part)))
             .collect()
     }
 
@@ -198,10 +200,15 @@ impl Prep {
 
     /// Rebuilds what [`Prep::store`] put in; the parts may come from a hostile file.
     pub fn restore(spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
+        Prep::restore_inner("", spec, n_features, parts)
+    }
+
+    /// The same where the names of all parts begin with `prefix`.
+    fn restore_inner(prefix: &str, spec: PrepSpec, n_features: usize, parts: &mut Parts) -> Result<Self> {
         let mut prep = Prep::none(n_features);
         let mut n = n_features;
         for (i, spec) in spec.steps().iter().enumerate() {
-            let step = spec.restore(n, &mut StepParts { step: i, parts })?;
+            let step = spec.restore(n, &mut StepParts { prefix, step: i, parts })?;
             n = step.n_out(n)?;
             if n == 0 {
                 return Err(Error::Data(format!(
@@ -221,17 +228,27 @@ fn part_name(step: usize, name: &str) -> String {
 
 /// The parts of one step in a model file.
 struct StepParts<'a> {
+    prefix: &'a str,
     step: usize,
     parts: &'a mut Parts,
 }
 
 impl StepParts<'_> {
     fn take(&mut self, name: &str) -> Result<Mat<f64>> {
-        self.parts.take(&part_name(self.step, name))
+        self.parts.take(&self.name(name))
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("{}{}", self.prefix, part_name(self.step, name))
     }
 
     fn take_column(&mut self, name: &str, n: usize) -> Result<Mat<f64>> {
-        self.parts.take_shaped(&part_name(self.step, name), n, 1)
+        self.parts.take_shaped(&self.name(name), n, 1)
+    }
+
+    /// Steps that are part of this one.
+    fn take_prep(&mut self, name: &str, spec: PrepSpec, n_features: usize) -> Result<Prep> {
+        Prep::restore_inner(&format!("{}.", self.name(name)), spec, n_features, self.parts)
     }
 }
 

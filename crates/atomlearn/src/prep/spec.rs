@@ -2,6 +2,7 @@
 
 use super::steps::{STEPS, StepInfo, StepSpec};
 use super::unit::Unit;
+use super::views::VIEWS;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -34,6 +35,11 @@ impl Arguments<'_> {
         Error::param("prep", self.text, why)
     }
 
+    /// The step as it is written.
+    pub(super) fn text(&self) -> &str {
+        self.text
+    }
+
     /// Refuses arguments of a step that takes none.
     pub(super) fn none(&self) -> Result<()> {
         if self.fields.is_empty() { Ok(()) } else { Err(self.bad("this step takes no number")) }
@@ -58,6 +64,12 @@ impl PrepSpec {
         self.0.push(step);
     }
 
+    /// True if it only puts views side by side, each of which is prepared in this way.
+    pub fn is_views_of(&self, own: &PrepSpec) -> bool {
+        let [only] = &self.0[..] else { return false };
+        only.views().is_some_and(|views| views.iter().all(|steps| *steps == own))
+    }
+
     /// Every step as it is written, with what kind of step it is.
     pub fn described(&self) -> impl Iterator<Item = (String, &'static StepInfo)> {
         self.0.iter().map(|step| (step.to_string(), step.info()))
@@ -77,8 +89,22 @@ impl FromStr for PrepSpec {
         if text.trim() == "none" {
             return Ok(PrepSpec::none());
         }
-        text.split(',').map(|step| parse_step(step.trim())).collect::<Result<_>>().map(PrepSpec)
+        steps_of(text).into_iter().map(|step| parse_step(step.trim())).collect::<Result<_>>().map(PrepSpec)
     }
+}
+
+/// Splits at commas that are not in brackets.
+fn steps_of(text: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    let outside = |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    text.split(outside).collect()
 }
 
 impl fmt::Display for PrepSpec {
@@ -99,8 +125,10 @@ impl PartialEq for PrepSpec {
 }
 
 fn parse_step(text: &str) -> Result<Arc<dyn StepSpec>> {
+    // What stands in brackets has colons of its own.
+    let in_brackets = text.split_once('(').map(|(name, _)| name).filter(|name| *name == VIEWS.name);
     let mut fields = text.split(':');
-    let name = fields.next().unwrap_or_default();
+    let name = in_brackets.or(fields.next()).unwrap_or_default();
     let info = STEPS.iter().find(|info| info.name == name);
     let info = info.ok_or_else(|| Error::unknown("preprocessing step", name, STEPS.iter().map(|info| info.name)))?;
     (info.parse)(&Arguments { text, fields: fields.collect() })

@@ -1,7 +1,7 @@
 //! The table of all steps, and the two traits that a step implements: asked for, and fitted.
 
 use super::spec::Arguments;
-use super::{Samples, StepParts, affine, kernel, partitioned::Sums, pca, random, unit};
+use super::{PrepSpec, Samples, StepParts, affine, kernel, partitioned::Sums, pca, random, unit, views};
 use crate::export::{Graph, Value};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
@@ -18,6 +18,11 @@ pub(super) trait StepSpec: Debug + Display + Send + Sync {
 
     /// Fits the step from those sums over the training samples that [`StepInfo::needs`] names.
     fn fit_sums(&self, sums: &Sums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn Step>>;
+
+    /// For a step that puts views side by side, the steps of each.
+    fn views(&self) -> Option<Vec<&PrepSpec>> {
+        None
+    }
 
     /// Rebuilds the step, for samples of `n` features, from what [`Step::parts`] gave. The parts may come from a hostile file;
     /// [`Step::n_out`] is asked next.
@@ -44,7 +49,7 @@ pub(super) trait Step: Debug + Send + Sync {
     fn export(&self, graph: &mut Graph, x: Value, zero_below: &Value) -> Value;
 
     /// Everything fitted, by name.
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)>;
+    fn parts(&self) -> Vec<(String, MatRef<'_, f64>)>;
 
     /// A copy.
     fn boxed(&self) -> Box<dyn Step>;
@@ -86,8 +91,16 @@ pub struct StepInfo {
 }
 
 /// All steps.
-pub const STEPS: &[StepInfo] =
-    &[affine::CENTER, affine::STANDARD, pca::CENTERED, pca::UNCENTERED, random::RANDOM, kernel::KERNEL, unit::UNIT];
+pub const STEPS: &[StepInfo] = &[
+    affine::CENTER,
+    affine::STANDARD,
+    pca::CENTERED,
+    pca::UNCENTERED,
+    random::RANDOM,
+    kernel::KERNEL,
+    unit::UNIT,
+    views::VIEWS,
+];
 
 /// Examples of every step, and `none`.
 pub fn examples() -> Vec<&'static str> {
@@ -99,7 +112,10 @@ pub fn reference() -> String {
     let mut table =
         String::from("| step | for example | what it does | fitted on | in partitions |\n|---|---|---|---|---|\n");
     for step in STEPS {
-        let code = |texts: &[&str]| texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ");
+        // A bar would end the cell.
+        let code = |texts: &[&str]| {
+            texts.iter().map(|text| format!("`{}`", text.replace('|', "\\|"))).collect::<Vec<_>>().join(", ")
+        };
         let fitted_on = match step.needs {
             Needs::Nothing => "nothing",
             Needs::Mean => "the mean",

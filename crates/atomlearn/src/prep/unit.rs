@@ -92,7 +92,7 @@ impl Step for Unit {
         graph.op("Where", &[&zero, &x, &unit])
     }
 
-    fn parts(&self) -> Vec<(&'static str, MatRef<'_, f64>)> {
+    fn parts(&self) -> Vec<(String, MatRef<'_, f64>)> {
         Vec::new()
     }
 

@@ -46,7 +46,8 @@ impl Incoherent {
         Ok(Incoherent { omega, rho, tau, inverse })
     }
 
-    /// Replaces the atoms in columns `own`; what is minimised never rises. True if ADMM settled.
+    /// Replaces the atoms in columns `own`; what is minimised never rises. False if ADMM ended early and with nothing better than the
+    /// start, so that the atoms stay for want of steps, not because they are best.
     pub fn update(
         &mut self,
         dictionary: &mut Mat<f64>,
@@ -61,9 +62,9 @@ impl Incoherent {
         let start = dictionary.subcols(own.start, own.len()).to_owned();
         let mut d = start.clone();
         let Some(inverse) = &mut self.inverse else {
-            let settled = descend(e, f, &mut d, MAX_STEPS, SWEEP_TOL) < MAX_STEPS;
+            descend(e, f, &mut d, MAX_STEPS, SWEEP_TOL);
             dictionary.subcols_mut(own.start, own.len()).copy_from(&d);
-            return Ok(settled);
+            return Ok(true);
         };
         move_inverse(inverse, &start, tau, Move::Out)?;
 
@@ -96,7 +97,7 @@ impl Incoherent {
         let d = if better { d } else { start };
         dictionary.subcols_mut(own.start, own.len()).copy_from(&d);
         move_inverse(inverse, &d, tau, Move::In)?;
-        Ok(settled)
+        Ok(settled || better)
     }
 }
 

@@ -25,15 +25,16 @@ const SWEEPS: usize = 20;
 const SWEEP_TOL: f64 = 1e-8;
 const STAGE: &str = "low-rank dictionary";
 
-/// The dictionary, from a start inside the constraints; what is minimised never rises. And whether ADMM settled.
+/// The dictionary, from a start inside the constraints; what is minimised never rises. And false if ADMM ended early and with nothing
+/// better than the start, so that the atoms stay for want of steps, not because they are best.
 pub fn low_rank(e: MatRef<'_, f64>, f: MatRef<'_, f64>, weight: f64, start: &Mat<f64>) -> Result<(Mat<f64>, bool)> {
     let mut d = start.clone();
     if d.ncols() == 0 {
         return Ok((d, true));
     }
     if weight == 0.0 {
-        let settled = descend(e, f, &mut d, MAX_STEPS, SWEEP_TOL) < MAX_STEPS;
-        return Ok((d, settled));
+        descend(e, f, &mut d, MAX_STEPS, SWEEP_TOL);
+        return Ok((d, true));
     }
     let mut rho = FIRST_PENALTY;
     let mut j = start.clone();
@@ -70,7 +71,8 @@ pub fn low_rank(e: MatRef<'_, f64>, f: MatRef<'_, f64>, weight: f64, start: &Mat
     }
     let penalized = |d: &Mat<f64>| Ok::<f64, crate::Error>(value(e, f, d.as_ref()) + weight * nuclear_norm(d)?);
     // What ends early, or in rounding, may be above where it began.
-    Ok((if penalized(&j)? <= penalized(start)? { j } else { start.clone() }, settled))
+    let better = penalized(&j)? <= penalized(start)?;
+    Ok((if better { j } else { start.clone() }, settled || better))
 }
 
 /// The sum of singular values.
