@@ -193,7 +193,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let look_inside = args.report.is_some() || args.records.is_some();
-    let from = origin(Some((&args.data, &args.reading)));
+    let from = origin(Some((&args.data, &args.reading)), console);
     let mut records = run_plan(&plan, &kept, look_inside, from.clone(), console)?;
     if args.learning_curve {
         for splits in splits.shorter(&data) {
@@ -244,9 +244,8 @@ fn external(commands: &[String], prep: Option<&PrepSpec>, others: &[Entry]) -> R
 }
 
 /// Where results of this command come from.
-pub fn origin(data: Option<(&Path, &DataArgs)>) -> Origin {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let command = quoted(std::iter::once("atomlearn".to_string()).chain(words));
+pub fn origin(data: Option<(&Path, &DataArgs)>, console: &Console) -> Origin {
+    let command = quoted(std::iter::once("atomlearn".to_string()).chain(console.typed.iter().cloned()));
     let data = data.filter(|(path, _)| *path != Path::new("-"));
     Origin { command: Some(command), data_args: data.map(|(path, reading)| reading.typed(path)) }
 }
