@@ -348,10 +348,10 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
             _ => "corrected resampled t-test",
         };
         let number = match tests.len() {
-            1 => "one test".into(),
-            n => format!("after Holm's correction for these {n} tests"),
+            1 => String::new(),
+            n => format!(" (p-values after Holm's correction for these {n} tests)"),
         };
-        text += &format!("\n* best; {name} against it (p-values {number}):\n");
+        text += &format!("\n* best; {name} against it{number}:\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
     }
     if let Some(sentence) = tables::ranked_by(comparison) {

@@ -163,7 +163,9 @@ pub fn prep_text(comparison: &Comparison) -> String {
     for result in &comparison.results {
         let Some(prep) = &result.prep else { continue };
         let text = match prep.as_str() {
-            "none" => format!("{}: none, it scales samples itself", result.name()),
+            "none" if registry::method(&result.method).is_ok() => {
+                format!("{}: none, it scales samples itself", result.name())
+            }
             prep => format!("{}: {prep}", result.name()),
         };
         if !own.contains(&text) {
