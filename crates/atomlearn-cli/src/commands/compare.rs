@@ -340,14 +340,14 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     let mut text = format!("{}\n", tables::caption(comparison).replacen("; ", "\n", 1));
     text += &tables::folds_sentence(comparison).map_or(String::new(), |sentence| sentence + "\n");
     text += &tables::terminal(comparison, console.width(), console.color);
-    let tests = tables::tests_against_best(comparison);
+    let (number, tests) = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {
         let name = match test.test {
             "mcnemar" => "McNemar's exact test",
             "crossed" => "paired test over samples and splits",
             _ => "corrected resampled t-test",
         };
-        let number = match tests.len() {
+        let number = match number {
             1 => String::new(),
             n => format!(" (p-values after Holm's correction for these {n} tests)"),
         };
