@@ -11,6 +11,7 @@ use atomlearn_lab::data::LabData;
 use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::splits::{self, Splits};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -283,16 +284,16 @@ pub enum Way {
 
 impl Cli {
     /// Parses the command line; help, version and wrong usage end the program here.
-    pub fn parse_or_exit() -> Self {
-        let command = Cli::command().color(color_asked());
-        let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    pub fn parse_or_exit(words: &[OsString]) -> Self {
+        let command = Cli::command().color(color_asked(words));
+        let parsed = command.try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
         parsed.unwrap_or_else(|error| error.exit())
     }
 }
 
 /// `--color` must be known before parsing, since help and usage errors are coloured too.
-fn color_asked() -> ColorChoice {
-    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+fn color_asked(words: &[OsString]) -> ColorChoice {
+    let args: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let after = |i: usize| args[i].strip_prefix("--color=").map(str::to_string).or_else(|| args.get(i + 1).cloned());
     let place = args.iter().position(|arg| arg == "--color" || arg.starts_with("--color="));
     place.and_then(after).and_then(|word| ColorChoice::from_str(&word, true).ok()).unwrap_or(ColorChoice::Auto)

@@ -6,6 +6,7 @@ use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table};
 use atomlearn_lab::text_table::plain_table;
 use clap::ColorChoice;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Width of tables that are not printed on a terminal.
@@ -19,11 +20,13 @@ pub struct Console {
     pub color: bool,
     color_stderr: bool,
     quiet: bool,
+    /// The words that the user typed after the program's name.
+    pub typed: Vec<String>,
 }
 
 impl Console {
-    /// From the global flags and what stdout and stderr are.
-    pub fn new(global: &Global) -> Self {
+    /// From the global flags, the words that were typed, and what stdout and stderr are.
+    pub fn new(global: &Global, words: &[OsString]) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let wanted = !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let decide = |is_terminal: bool| match global.color {
@@ -36,6 +39,7 @@ impl Console {
             color: decide(std::io::stdout().is_terminal()),
             color_stderr: decide(std::io::stderr().is_terminal()),
             quiet: global.quiet,
+            typed: words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
         }
     }
 

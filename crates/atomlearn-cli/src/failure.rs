@@ -4,7 +4,6 @@ use crate::console::Console;
 use atomlearn::Error;
 use atomlearn_lab::compare::RunError;
 use std::io::ErrorKind;
-use std::process::ExitCode;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -40,9 +39,9 @@ impl Failure {
     }
 
     /// Prints the message and gives the exit code.
-    pub fn report(&self, console: &Console) -> ExitCode {
+    pub fn report(&self, console: &Console) -> u8 {
         console.error(&self.message);
-        ExitCode::from(self.code)
+        self.code
     }
 }
 

@@ -4,6 +4,7 @@
 //! Ctrl-C ([`run`]); the scikit-learn classes are plain Python over [`model::Model`].
 
 mod arrays;
+mod command;
 mod error;
 mod files;
 mod fit;
@@ -28,6 +29,8 @@ mod _atomlearn {
     /// How many answers of partitions are merged at a time.
     #[pymodule_export]
     const _FAN_IN: usize = atomlearn::scale::FAN_IN;
+    #[pymodule_export]
+    use super::command::run_command;
     #[pymodule_export]
     use super::files::read;
     #[pymodule_export]

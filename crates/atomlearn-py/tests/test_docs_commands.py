@@ -33,6 +33,7 @@ NOT_RUN = [
     (r"docs/tutorial/paper.md", r"EYaleB", "needs Extended Yale B, which may not be passed on"),
     (r"docs/howto/features.md", r"vgg16", "needs a network of 500 MB"),
     (r"docs/howto/serve.md", r"^schemathesis", "needs schemathesis"),
+    (r"docs/howto/serve.md", r"^docker ", "needs a Docker daemon; the workflow `ci` builds the image and asks it"),
 ]  # fmt: skip
 
 # Commands that a page shows because they are refused, with their exit codes.

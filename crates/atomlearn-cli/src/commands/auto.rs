@@ -87,7 +87,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         write_output(Some(path), report::auto_page(&found)?.as_bytes(), console)?;
     }
-    let next = next_command(args, &trained);
+    let next = next_command(args, &trained, console);
     if console.json {
         return console.print_json(&as_json(args, &trained, &found, &next));
     }
@@ -123,9 +123,9 @@ fn suspicious_csv(found: &Findings, excel_safe: bool) -> Result<Vec<u8>, Failure
 }
 
 /// What to type now.
-fn next_command(args: &Args, trained: &Trained) -> String {
+fn next_command(args: &Args, trained: &Trained, console: &Console) -> String {
     let Some(model) = &args.output else {
-        let typed: Vec<String> = std::env::args_os().skip(1).map(|word| shell_word(&word.to_string_lossy())).collect();
+        let typed: Vec<String> = console.typed.iter().map(|word| shell_word(word)).collect();
         let stem = args.data.file_stem().filter(|_| args.data != Path::new("-"));
         let stem = stem.map_or("auto".into(), |stem| stem.to_string_lossy().into_owned());
         return format!("atomlearn {} -o {}", typed.join(" "), shell_word(&format!("{stem}.model")));

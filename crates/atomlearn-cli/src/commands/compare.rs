@@ -195,7 +195,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let look_inside = args.report.is_some() || args.records.is_some();
-    let from = origin(Some((&args.data, &args.reading)));
+    let from = origin(Some((&args.data, &args.reading)), console);
     let mut records = run_plan(&plan, &kept, look_inside, from.clone(), console)?;
     if args.learning_curve {
         for splits in splits.shorter(&data) {
@@ -246,9 +246,8 @@ fn external(commands: &[String], prep: Option<&PrepSpec>, others: &[Entry]) -> R
 }
 
 /// Where results of this command come from.
-pub fn origin(data: Option<(&Path, &DataArgs)>) -> Origin {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let command = quoted(std::iter::once("atomlearn".to_string()).chain(words));
+pub fn origin(data: Option<(&Path, &DataArgs)>, console: &Console) -> Origin {
+    let command = quoted(std::iter::once("atomlearn".to_string()).chain(console.typed.iter().cloned()));
     let data = data.filter(|(path, _)| *path != Path::new("-"));
     Origin { command: Some(command), data_args: data.map(|(path, reading)| reading.typed(path)) }
 }
@@ -343,18 +342,18 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     let mut text = format!("{}\n", tables::caption(comparison).replacen("; ", "\n", 1));
     text += &tables::folds_sentence(comparison).map_or(String::new(), |sentence| sentence + "\n");
     text += &tables::terminal(comparison, console.width(), console.color);
-    let tests = tables::tests_against_best(comparison);
+    let (number, tests) = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {
         let name = match test.test {
             "mcnemar" => "McNemar's exact test",
             "crossed" => "paired test over samples and splits",
             _ => "corrected resampled t-test",
         };
-        let number = match tests.len() {
-            1 => "one test".into(),
-            n => format!("after Holm's correction for these {n} tests"),
+        let number = match number {
+            1 => String::new(),
+            n => format!(" (p-values after Holm's correction for these {n} tests)"),
         };
-        text += &format!("\n* best; {name} against it (p-values {number}):\n");
+        text += &format!("\n* best; {name} against it{number}:\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
     }
     if let Some(sentence) = tables::ranked_by(comparison) {

@@ -51,7 +51,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         data.info.samples,
         registry::METHODS.len()
     ));
-    let records = run_plan(&plan, &Kept::default(), true, origin(None), console)?;
+    let records = run_plan(&plan, &Kept::default(), true, origin(None, console), console)?;
     write_atomically(&args.report, report::page(&records)?.as_bytes())?;
     let comparison = first(&records)?;
     if console.json {

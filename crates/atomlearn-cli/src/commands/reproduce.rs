@@ -92,7 +92,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let kept = settings::kept(args.records.as_deref(), args.resume, record::checked_key, console)?;
     args.reading.refuse_views("is not for the paper's tables, which have one set of features")?;
     let data = args.reading.read_to_split(path, None, console)?;
-    let mut watch = CompareWatch::new(console, false, origin(Some((path, &args.reading))));
+    let mut watch = CompareWatch::new(console, false, origin(Some((path, &args.reading)), console));
     let records = reproduce::run(&recipe, &data, &kept.known, kept.file.as_ref(), &mut watch);
     watch.finish();
     drop(watch);

@@ -81,7 +81,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let data = args.splitting.read(&args.data, &args.reading, console)?;
     let splits = args.splitting.choose(&data, console)?;
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
-    let records = run_plan(&plan, &kept, false, origin(Some((&args.data, &args.reading))), console)?;
+    let records = run_plan(&plan, &kept, false, origin(Some((&args.data, &args.reading)), console), console)?;
     if let Some(path) = &args.report {
         write_atomically(path, report::page(&records)?.as_bytes())?;
         console.note(&format!("page written to {}", path.display()));

@@ -163,7 +163,9 @@ pub fn prep_text(comparison: &Comparison) -> String {
     for result in &comparison.results {
         let Some(prep) = &result.prep else { continue };
         let text = match prep.as_str() {
-            "none" => format!("{}: none, it scales samples itself", result.name()),
+            "none" if registry::method(&result.method).is_ok() => {
+                format!("{}: none, it scales samples itself", result.name())
+            }
             prep => format!("{}: {prep}", result.name()),
         };
         if !own.contains(&text) {
@@ -272,9 +274,12 @@ pub fn learning_curve(comparison: &Comparison, width: u16, color: bool) -> Optio
     (!methods.is_empty()).then(|| table.to_string())
 }
 
-/// The tests against the best result, one line each; empty if there are none.
-pub fn tests_against_best(comparison: &Comparison) -> Vec<String> {
-    let Some(best) = comparison.best() else { return Vec::new() };
+/// More tests than this are too many to read: only those that leave a doubt are printed.
+const MANY_TESTS: usize = 12;
+
+/// How many tests there are against the best result, and a line for each; of many, only for those that leave a doubt.
+pub fn tests_against_best(comparison: &Comparison) -> (usize, Vec<String>) {
+    let Some(best) = comparison.best() else { return (0, Vec::new()) };
     let name = |method: &str, rule: &str| format!("{method} ({rule})");
     let best = name(&best.name(), &best.rule);
     let line = |test: &crate::records::results::PairTest| {
@@ -282,7 +287,17 @@ pub fn tests_against_best(comparison: &Comparison) -> Vec<String> {
         let (other, difference) = if a == best { (b, test.difference) } else { (a, -test.difference) };
         format!("{best} over {other}: {:+.2} points, p {}", 100.0 * difference, p_equals(test.p_holm))
     };
-    comparison.tests.iter().filter(|test| test.with_best).map(line).collect()
+    let tests: Vec<_> = comparison.tests.iter().filter(|test| test.with_best).collect();
+    let number = tests.len();
+    let (clear, doubtful): (Vec<_>, Vec<_>) =
+        tests.into_iter().partition(|test| number > MANY_TESTS && test.p_holm < 0.05);
+    let mut lines: Vec<String> = doubtful.into_iter().map(line).collect();
+    match (clear.len(), lines.len()) {
+        (0, _) => {}
+        (clear, 0) => lines.push(format!("all {clear} others are lower beyond chance, p < 0.05")),
+        (clear, _) => lines.push(format!("the {clear} others are lower beyond chance, p < 0.05")),
+    }
+    (number, lines)
 }
 
 fn p_equals(p: f64) -> String {

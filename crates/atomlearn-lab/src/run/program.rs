@@ -2,7 +2,8 @@
 //!
 //! `{train}` is CSV with one row per training sample, the features `x0`, `x1`, ... and last `label`; `{test}` has the same features and
 //! no label. The program writes CSV with one row per test sample, in their order, to `{out}`: under a header, a column
-//! `label` and, if it likes, one column for every class, named as the class, with scores or probabilities.
+//! `label` and, if it likes, one column for every class with scores or probabilities, named as the class or, as `predict` names
+//! them, `proba_CLASS`.
 
 use crate::protocol::data::{digest, digest_text};
 use crate::run::outside::{Answer, Outside, Task};
@@ -141,7 +142,8 @@ fn read_answer(path: &Path, task: &Task<'_>) -> Result<Answer, String> {
     let column = |name: &str| head.iter().position(|cell| cell == name);
     let label =
         column("label").ok_or_else(|| format!("wrote no column `label` to {{out}}, but {}", head.join(", ")))?;
-    let of_class: Option<Vec<usize>> = task.classes.iter().map(|class| column(class)).collect();
+    let of_class: Option<Vec<usize>> =
+        task.classes.iter().map(|class| column(class).or_else(|| column(&format!("proba_{class}")))).collect();
     let (mut predictions, mut values) = (Vec::new(), Vec::new());
     for (row, record) in reader.records().enumerate() {
         let record = record.map_err(bad)?;
@@ -224,6 +226,8 @@ mod tests {
         assert_eq!((plain.predictions, plain.scores.is_none()), (vec![1, 0], true));
         let scored = answer("b c,label,a\n0.75,b c,0.25\n0.5,a,0.5\n").unwrap();
         assert!(scored.are_probabilities && scored.scores.unwrap()[(0, 0)] == 0.25);
+        let as_predict_writes = answer("label,proba_a,proba_b c\nb c,0.25,0.75\na,0.5,0.5\n").unwrap();
+        assert!(as_predict_writes.are_probabilities && as_predict_writes.scores.unwrap()[(1, 0)] == 0.75);
         assert!(!answer("b c,label,a\n7,b c,-2\n0.5,a,0.5\n").unwrap().are_probabilities);
         for (text, part) in [
             ("label\na\n", "1 predictions for 2"),

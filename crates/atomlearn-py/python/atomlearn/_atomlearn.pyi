@@ -15,6 +15,8 @@ Csr = tuple[Matrix, Indices, Indices]
 __version__: str
 _FAN_IN: int
 
+def run_command(words: list[str]) -> int: ...
+
 class Model:
     @staticmethod
     def load(path: Path) -> Model: ...

@@ -38,7 +38,9 @@ pub fn calibration(id: usize, series: &[Vec<&Record>]) -> Option<Panel> {
     }
     let least = lines.iter().flat_map(|line| &line.points).map(|point| point.x.min(point.y)).fold(100.0, f64::min);
     lines.push(Series { label: None, points: vec![Point::new(least, least), Point::new(100.0, 100.0)] });
-    panel(layout(format!("calibration{id}"), "How often it was right, %", "probability it gave, %", false), lines)
+    let layout = layout(format!("calibration{id}"), "How often it was right, %", "probability it gave, %", false);
+    // Where the line ends says nothing of a method, unlike the last accuracy of a learning curve.
+    panel(Layout { text: |_| String::new(), ..layout }, lines)
 }
 
 /// Accuracy against the number of training samples; `best` has its interval drawn.

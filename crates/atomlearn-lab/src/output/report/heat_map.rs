@@ -74,7 +74,12 @@ pub fn heat_map(id: String, title: String, confusion: &Confusion, classes: &[Str
         }
     }
     let spacious = n <= SPACIOUS;
-    let length = if spacious { 9 } else { 12 };
+    // Few classes leave room for whole names.
+    let length = match n {
+        0..=6 => 16,
+        7..=SPACIOUS => 9,
+        _ => 12,
+    };
     let step = if spacious { 1 } else { (n as f64 * 13.0 / side).ceil() as usize };
     let label =
         |(c, name): (usize, &String)| Tick { at: tenth((c as f64 + 0.5) * cell), label: clipped_inside(name, length) };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::output::tables::tests_against_best;
 use crate::output::verdict::verdict;
 use crate::protocol::data::LabData;
 use crate::protocol::splits;
@@ -369,6 +370,18 @@ fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
     comparison.majority.as_mut().unwrap().mean = 0.5;
     comparison.results[0].method = "my program".into();
     assert_eq!(verdict(&comparison).unwrap().command, None);
+}
+
+#[test]
+fn of_many_tests_the_terminal_lists_the_doubtful_ones() {
+    let mut comparison = three();
+    let (number, lines) = tests_against_best(&comparison);
+    assert_eq!((number, lines.len()), (2, 2));
+    let clear = comparison.tests.iter().find(|test| test.with_best && test.p_holm < 0.05).unwrap().clone();
+    comparison.tests.extend(std::iter::repeat_n(clear, 20));
+    let (number, lines) = tests_against_best(&comparison);
+    assert_eq!((number, lines.len()), (22, 2), "{lines:?}");
+    assert!(lines[0].contains("crc") && lines[1].starts_with("the 21 others"), "{lines:?}");
 }
 
 #[test]
