@@ -46,7 +46,7 @@ impl Novelty {
         if m <= n {
             let factor = Spd::shifted(gram(x.transpose()).as_ref(), kappa, "novelty")?;
             let solved = factor.half_solve(x);
-            let leverages = column_norms(solved.as_ref()).into_iter().map(|norm| norm * norm);
+            let leverages = column_norms(&solved).into_iter().map(|norm| norm * norm);
             let left_out = leverages.map(|h| kappa * h / (1.0 - h).max(f64::EPSILON)).collect();
             let map = factor.half_solve(Mat::identity(m, m).as_ref());
             return Ok(Novelty::new(0.0, kappa, map, left_out));
@@ -65,9 +65,9 @@ impl Novelty {
 
     /// What is left unexplained of every sample.
     pub fn residuals(&self, x: MatRef<'_, f64>) -> Vec<f64> {
-        let mapped = mul(self.map.as_ref(), x);
+        let mapped = mul(&self.map, x);
         let squared = |norm: f64| norm * norm;
-        let pairs = column_norms(x).into_iter().zip(column_norms(mapped.as_ref()));
+        let pairs = column_norms(x).into_iter().zip(column_norms(&mapped));
         pairs.map(|(norm, image)| (self.energy * squared(norm) + self.weight * squared(image)).max(0.0)).collect()
     }
 
@@ -95,7 +95,7 @@ mod tests {
     /// `min_z |x - X z|^2 + kappa |z|^2` from its normal equations.
     fn by_definition(x: MatRef<'_, f64>, sample: MatRef<'_, f64>, kappa: f64) -> f64 {
         let z = Spd::shifted(gram(x).as_ref(), kappa, "test").unwrap().solve(mul(x.transpose(), sample).as_ref());
-        (sample - mul(x, z.as_ref())).squared_norm_l2() + kappa * z.squared_norm_l2()
+        (sample - mul(x, &z)).squared_norm_l2() + kappa * z.squared_norm_l2()
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! same bits: dictionary, codes, classifiers, positions of random generators. What follows from the data alone is computed
 //! again on resuming. A state may come out of a hostile file, so that methods check every shape.
 
+use crate::linalg::View;
 use crate::params::Values;
 use crate::svm::Svm;
 use crate::{Blocks, Error, Parts, Result};
-use faer::MatRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl State {
     }
 
     /// Adds a matrix.
-    pub(crate) fn with(mut self, name: impl Into<String>, matrix: MatRef<'_, f64>) -> Self {
+    pub(crate) fn with(mut self, name: impl Into<String>, matrix: impl View) -> Self {
         self.parts.put(name, matrix);
         self
     }

@@ -4,7 +4,8 @@ use super::proto::{
     Attribute, Dimension, GraphProto, Node, Shape, Tensor, TensorType, Type, ValueInfo, attribute, element,
 };
 use crate::Blocks;
-use faer::{Mat, MatRef};
+use crate::linalg::View;
+use faer::Mat;
 
 /// A tensor inside the graph.
 #[derive(Clone, Debug)]
@@ -82,7 +83,8 @@ impl Graph {
     }
 
     /// A constant matrix.
-    pub fn matrix(&mut self, a: MatRef<'_, f64>) -> Value {
+    pub fn matrix(&mut self, a: impl View) -> Value {
+        let a = a.view();
         let bytes = (0..a.nrows()).flat_map(|i| a.row(i).iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
         self.initializer(&[a.nrows(), a.ncols()], element::DOUBLE, Some(bytes.collect()), Vec::new())
     }
@@ -110,13 +112,13 @@ impl Graph {
     }
 
     /// `x a` for a constant matrix (columns of `a` are outputs).
-    pub fn times(&mut self, x: &Value, a: MatRef<'_, f64>) -> Value {
+    pub fn times(&mut self, x: &Value, a: impl View) -> Value {
         let a = self.matrix(a);
         self.op("MatMul", &[x, &a])
     }
 
     /// `x W + b`: linear scores.
-    pub fn linear(&mut self, x: &Value, weights: MatRef<'_, f64>, bias: &[f64]) -> Value {
+    pub fn linear(&mut self, x: &Value, weights: impl View, bias: &[f64]) -> Value {
         let product = self.times(x, weights);
         let bias = self.row(bias.iter().copied());
         self.op("Add", &[&product, &bias])

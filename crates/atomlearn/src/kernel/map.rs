@@ -110,7 +110,7 @@ impl KernelMap {
             Some(count) if count < x.ncols() => spread_out(x, count, 0),
             _ => x.to_owned(),
         };
-        let root = inverse_root(spec.kernel.matrix(gamma, landmarks.as_ref(), landmarks.as_ref()), watch)?;
+        let root = inverse_root(spec.kernel.matrix(gamma, &landmarks, &landmarks), watch)?;
         Ok(KernelMap { kernel: spec.kernel, gamma: Mat::from_fn(1, 1, |_, _| gamma), landmarks, root })
     }
 
@@ -132,7 +132,7 @@ impl KernelMap {
     /// `phi` of every sample.
     pub fn apply(&self, x: impl View) -> Mat<f64> {
         let x = x.view();
-        mul(self.root.transpose(), self.kernel.matrix(self.gamma[(0, 0)], self.landmarks.as_ref(), x))
+        mul(self.root.transpose(), self.kernel.matrix(self.gamma[(0, 0)], &self.landmarks, x))
     }
 
     /// The map as part of an ONNX graph.
@@ -242,7 +242,7 @@ mod tests {
         let (x, new) = (positive(x.x()), positive(new.x()));
         for text in ["rbf:auto", "rbf:0.5:10", "laplacian:auto*2", "chi2:auto", "poly:3", "poly:2:12"] {
             let map = KernelMap::fit(&spec(text), &x, &mut ()).unwrap();
-            let expected = map.kernel.matrix(map.gamma[(0, 0)], map.landmarks.as_ref(), new.as_ref());
+            let expected = map.kernel.matrix(map.gamma[(0, 0)], &map.landmarks, &new);
             let found = mul(map.apply(map.landmarks.as_ref()).transpose(), map.apply(new.as_ref()));
             assert!((found - expected).norm_max() < 1e-6, "{text}");
             assert_eq!(map.landmarks.ncols(), spec(text).landmarks.unwrap_or(24), "{text}");

@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn kernels_equal_their_definitions() {
         let (a, b) = (faer::mat![[1.0], [2.0]], faer::mat![[0.0], [4.0]]);
-        let value = |kernel: Kernel| kernel.matrix(0.5, a.as_ref(), b.as_ref())[(0, 0)];
+        let value = |kernel: Kernel| kernel.matrix(0.5, &a, &b)[(0, 0)];
         assert!((value(Kernel::Rbf) - (-2.5f64).exp()).abs() < 1e-14);
         assert!((value(Kernel::Laplacian) - (-1.5f64).exp()).abs() < 1e-14);
         assert!((value(Kernel::Chi2) - (-0.5 * (1.0 + 4.0 / 6.0f64)).exp()).abs() < 1e-14);

@@ -2,7 +2,7 @@
 
 use super::sums::class_weights;
 use super::{Reading, STAGE, Sums, residual_scores};
-use crate::linalg::{Spd, axpy, column, column_major, dot, gram, mul, mul_into, wide};
+use crate::linalg::{Spd, View, axpy, column, column_major, dot, gram, mul, mul_into, wide};
 use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -192,6 +192,7 @@ fn class_sums(a: MatRef<'_, f64>, blocks: &Blocks, roots: Option<&[f64]>) -> Mat
 }
 
 /// `x_i . y_i` for matching columns.
-pub(super) fn column_products(x: MatRef<'_, f64>, y: MatRef<'_, f64>) -> Vec<f64> {
+pub(super) fn column_products(x: impl View, y: impl View) -> Vec<f64> {
+    let (x, y) = (x.view(), y.view());
     (0..x.ncols()).map(|i| dot(column(x, i), column(y, i))).collect()
 }

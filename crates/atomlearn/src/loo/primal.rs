@@ -130,11 +130,11 @@ impl PrimalCoder {
         if self.moments.class_scatters.is_none() {
             // Only residuals need more than the hat values.
             let half = self.factor.half_solve(x);
-            let h = column_products(half.as_ref(), half.as_ref());
+            let h = column_products(&half, &half);
             return LeftOut { coder: self, x, targets, roots, wx: Mat::new(), h };
         }
         let wx = self.factor.solve(x);
-        let h = column_products(x, wx.as_ref());
+        let h = column_products(x, &wx);
         LeftOut { coder: self, x, targets, roots, wx, h }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Blocks;
 use crate::kernel::squared_distances;
-use crate::linalg::{Spd, column_energies, gram, mul, outer_gram, select_columns};
+use crate::linalg::{Spd, View, column_energies, gram, mul, outer_gram, select_columns};
 use faer::MatRef;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -31,12 +31,12 @@ fn problems() -> Vec<(Mat<f64>, Blocks)> {
     shapes.iter().enumerate().map(|(seed, (sizes, m))| problem(sizes, *m, seed as u64)).collect()
 }
 
-fn linear(x: MatRef<'_, f64>) -> Mat<f64> {
+fn linear(x: impl View) -> Mat<f64> {
     gram(x)
 }
 
-fn rbf(x: MatRef<'_, f64>) -> Mat<f64> {
-    let mut distances = squared_distances(x, x);
+fn rbf(x: impl View) -> Mat<f64> {
+    let mut distances = squared_distances(x.view(), x.view());
     distances.as_mut().col_iter_mut().for_each(|column| column.iter_mut().for_each(|v| *v = (-1.5 * *v).exp()));
     distances
 }
@@ -62,7 +62,7 @@ fn assert_near(found: MatRef<'_, f64>, expected: MatRef<'_, f64>, tolerance: f64
 #[test]
 fn leaving_one_out_equals_training_without_it() {
     for (x, blocks) in problems() {
-        for (kernel, k) in [("linear", linear(x.as_ref())), ("rbf", rbf(x.as_ref()))] {
+        for (kernel, k) in [("linear", linear(&x)), ("rbf", rbf(&x))] {
             for kappa in KAPPAS {
                 let whole = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
                 for reading in Reading::ALL {
@@ -86,7 +86,7 @@ fn leaving_one_out_equals_training_without_it() {
 #[test]
 fn the_primal_form_equals_the_dual_one() {
     for (x, blocks) in problems() {
-        let k = linear(x.as_ref());
+        let k = linear(&x);
         let moments = Arc::new(Moments::of(x.as_ref(), &blocks, true));
         let (new, _) = problem(&[5, 4], x.nrows(), 99);
         let k_new = mul(x.transpose(), &new);
@@ -129,7 +129,7 @@ fn codes_over_few_features_equal_those_over_samples() {
         if lonely {
             (0..52).for_each(|j| x[(3, j)] = f64::from(u8::from(j == 40)));
         }
-        let k = linear(x.as_ref());
+        let k = linear(&x);
         let scatter = outer_gram(&x);
         for kappa in [1e-7, 1e-3, 1.0, 30.0] {
             let expected = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
@@ -157,7 +157,7 @@ fn readings_equal_their_definitions() {
     let (new, _) = problem(&[3], 7, 4);
     let n = 15;
     let kappa = 0.3;
-    let k = linear(x.as_ref());
+    let k = linear(&x);
     let coder = Coder::new(k.as_ref(), &blocks, kappa).unwrap();
     let k_new = mul(x.transpose(), &new);
     let own: Vec<f64> = column_energies(&new);
@@ -213,7 +213,7 @@ fn leaving_groups_out_equals_training_without_them() {
         let within: Vec<usize> =
             blocks.ranges().flat_map(|r| r.clone().map(move |i| r.start + (i - r.start) % 2)).collect();
         let alone: Vec<usize> = (0..n).collect();
-        for (kernel, k) in [("linear", linear(x.as_ref())), ("rbf", rbf(x.as_ref()))] {
+        for (kernel, k) in [("linear", linear(&x)), ("rbf", rbf(&x))] {
             for groups in [&across, &within, &alone] {
                 let coder = Coder::new(k.as_ref(), &blocks, 0.2).unwrap();
                 for reading in Reading::ALL {
@@ -240,7 +240,7 @@ fn leaving_groups_out_equals_training_without_them() {
 #[test]
 fn a_class_that_goes_with_its_group_leaves_the_others_in_peace() {
     let (x, blocks) = problem(&[5, 2, 6], 6, 5);
-    let k = rbf(x.as_ref());
+    let k = rbf(&x);
     let coder = Coder::new(k.as_ref(), &blocks, 0.2).unwrap();
     // Samples 5 and 6 are all of the second class; sample 0 goes with them.
     let mut groups: Vec<usize> = (10..23).collect();
@@ -265,7 +265,7 @@ fn a_class_that_goes_with_its_group_leaves_the_others_in_peace() {
 #[test]
 fn a_class_of_one_sample_stays_finite() {
     let (x, blocks) = problem(&[4, 1, 3], 5, 8);
-    let k = linear(x.as_ref());
+    let k = linear(&x);
     let coder = Coder::new(k.as_ref(), &blocks, 1e-3).unwrap();
     for reading in Reading::ALL {
         assert!(coder.leave_one_out(reading).unwrap().is_all_finite(), "{}", reading.name());
@@ -302,7 +302,7 @@ fn whole_weights_equal_repeated_samples_left_out_together() {
         // Whole groups of weighted samples too; none of them is all of a class.
         let thirds: Vec<usize> = (0..weights.len()).map(|i| i % 3).collect();
         let thirds_repeated: Vec<usize> = repeated.iter().map(|&i| thirds[i]).collect();
-        for (kernel, k) in [("linear", linear(x.as_ref())), ("rbf", rbf(x.as_ref()))] {
+        for (kernel, k) in [("linear", linear(&x)), ("rbf", rbf(&x))] {
             let scaled = Mat::from_fn(k.nrows(), k.ncols(), |i, j| roots[i] * k[(i, j)] * roots[j]);
             let all = part(&k, &repeated, &repeated);
             for kappa in &KAPPAS[1..] {
@@ -327,7 +327,7 @@ fn the_weighted_primal_form_equals_the_dual_one() {
     for (x, blocks) in problems() {
         let roots: Vec<f64> = (0..blocks.total()).map(|i| 0.3 + (i * 7 % 5) as f64).collect();
         let x = Mat::from_fn(x.nrows(), x.ncols(), |i, j| roots[j] * x[(i, j)]);
-        let k = linear(x.as_ref());
+        let k = linear(&x);
         let labels = blocks.labels();
         let mut moments = Moments::none(x.nrows(), blocks.len(), true);
         for (c, range) in blocks.ranges().enumerate() {

@@ -128,7 +128,7 @@ impl Fit for AnalysisKsvd {
                 terms: &terms,
                 change: Some(change),
                 model: &|| self.decide(full, span.lift_columns(&w), &mut ()),
-                state: &|state| state.with("rows", w.as_ref()),
+                state: &|state| state.with("rows", &w),
             };
             if iterations.report(iter, &done, watch)?.is_break() {
                 break;
@@ -332,7 +332,7 @@ impl Classifier for AnalysisKsvdModel {
         let below = graph.op("Sub", &[&mirrored, &cut]);
         let below = graph.positive(&below);
         let codes = graph.op("Sub", &[&above, &below]);
-        Ok(graph.linear(&codes, self.svm.weights.as_ref(), &self.svm.bias))
+        Ok(graph.linear(&codes, &self.svm.weights, &self.svm.bias))
     }
 }
 

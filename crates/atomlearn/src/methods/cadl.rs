@@ -138,7 +138,7 @@ impl Fit for Cadl {
                 true => (&now.responses, self.classifiers(seen, &now.responses, &now.svm)?),
                 false => (&now.codes, now.svm.clone()),
             };
-            let svm = svm::settle(codes.as_ref(), &seen.targets(), svm, 1.0 / self.theta, watch)?;
+            let svm = svm::settle(&codes, &seen.targets(), svm, 1.0 / self.theta, watch)?;
             let analysis = span.lift_columns(&now.analysis);
             Ok(CadlModel::new(train.classes().to_vec(), analysis, atoms.clone(), svm))
         };
@@ -197,8 +197,8 @@ impl Iterate {
     }
 
     fn store(&self, state: State) -> State {
-        let state = state.with("analysis", self.analysis.as_ref()).with("responses", self.responses.as_ref());
-        state.with("codes", self.codes.as_ref()).with_svm(&self.svm)
+        let state = state.with("analysis", &self.analysis).with("responses", &self.responses);
+        state.with("codes", &self.codes).with_svm(&self.svm)
     }
 
     fn restore(state: State, train: &Dataset, n_atoms: usize) -> Result<Self> {
@@ -309,7 +309,7 @@ impl Cadl {
 
     /// Step 3: the SVM of these codes, from the previous one.
     fn classifiers(&self, train: &Dataset, codes: &Mat<f64>, previous: &Svm) -> Result<Svm> {
-        svm::one_vs_rest(codes.as_ref(), &train.targets(), train.n_classes(), 1.0 / self.theta, Some(previous))
+        svm::one_vs_rest(&codes, &train.targets(), train.n_classes(), 1.0 / self.theta, Some(previous))
     }
 
     /// The terms of `J`.
@@ -320,8 +320,7 @@ impl Cadl {
             let own = columns.subrows(atoms.range(c).start, atoms.size(c));
             columns.squared_norm_l2() - own.squared_norm_l2()
         });
-        let (norms, losses) =
-            state.svm.objective_terms(state.svm.scores(state.codes.as_ref()).as_ref(), &train.targets());
+        let (norms, losses) = state.svm.objective_terms(&state.svm.scores(&state.codes), &train.targets());
         let ridge = self.lambda3 * state.analysis.squared_norm_l2();
         self.named_terms(fit, self.lambda1 * silence.sum::<f64>(), ridge, norms, losses)
     }
@@ -380,7 +379,7 @@ impl Classifier for CadlModel {
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        Ok(graph.linear(x, self.folded.weights.as_ref(), &self.folded.bias))
+        Ok(graph.linear(x, &self.folded.weights, &self.folded.bias))
     }
 }
 

@@ -71,7 +71,7 @@ impl ClassDictionary {
         let atoms = concat_columns(&[dictionary.clone(), shared.clone()]);
         ClassDictionary {
             classes,
-            coder: LassoCoder::penalized(atoms.as_ref()),
+            coder: LassoCoder::penalized(&atoms),
             residuals: ClassResiduals::new(dictionary, &blocks),
             local: blocks.ranges().map(|range| with_shared(dictionary.subcols(range.start, range.len()))).collect(),
             atoms,

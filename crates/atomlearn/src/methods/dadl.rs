@@ -148,7 +148,7 @@ impl Fit for Dadl {
                 terms: &terms,
                 change: Some(change),
                 model: &|| Ok(finish(&now)),
-                state: &|state| state.with("omega", now.omega.as_ref()).with("codes", now.z.as_ref()),
+                state: &|state| state.with("omega", &now.omega).with("codes", &now.z),
             };
             if iterations.report(iter, &done, watch)?.is_break() {
                 break;

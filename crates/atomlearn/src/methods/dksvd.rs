@@ -97,7 +97,7 @@ impl Fit for DKsvd {
         if self.init_iter == 0 {
             start.code();
         }
-        core.learn(start.atoms(), start.codes().to_dense().as_ref(), watch)
+        core.learn(start.atoms(), &start.codes().to_dense(), watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {

@@ -104,10 +104,7 @@ impl Fit for Dlsi {
                 change: Some(change),
                 model: &|| Ok(self.model(train.classes(), &span.lift_columns(&d), atoms.clone())),
                 state: &|state| {
-                    state
-                        .with("dictionary", d.as_ref())
-                        .with_blocks("atom_counts", &atoms)
-                        .with_value("unsettled", unsettled)
+                    state.with("dictionary", &d).with_blocks("atom_counts", &atoms).with_value("unsettled", unsettled)
                 },
             };
             if iterations.report(iter, &done, watch)?.is_break() {

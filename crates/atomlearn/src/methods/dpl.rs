@@ -97,9 +97,9 @@ pub(super) struct Learned {
 /// Puts all that changes into a state.
 pub(super) fn store(pairs: &[Pair], state: State) -> State {
     pairs.iter().enumerate().fold(state, |state, (c, pair)| {
-        let state = state.with(format!("dictionary.{c}"), pair.dictionary.as_ref());
-        let state = state.with(format!("projecting.{c}"), pair.projecting.as_ref());
-        state.with(format!("codes.{c}"), pair.codes.as_ref())
+        let state = state.with(format!("dictionary.{c}"), &pair.dictionary);
+        let state = state.with(format!("projecting.{c}"), &pair.projecting);
+        state.with(format!("codes.{c}"), &pair.codes)
     })
 }
 

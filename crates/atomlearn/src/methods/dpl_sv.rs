@@ -151,8 +151,8 @@ impl Fit for DplSv {
             let mut svm_terms = (0.0, 0.0);
             if self.strength() > 0.0 {
                 let z = projected(&omega, train);
-                svm = svm::one_vs_rest(z.as_ref(), &targets, train.n_classes(), tau, Some(&svm))?;
-                svm_terms = svm.objective_terms(svm.scores(z.as_ref()).as_ref(), &targets);
+                svm = svm::one_vs_rest(&z, &targets, train.n_classes(), tau, Some(&svm))?;
+                svm_terms = svm.objective_terms(&svm.scores(&z), &targets);
             }
 
             let of_pairs = if pulled { self.terms(train, &pairs, &omega) } else { dpl.terms(train, &pairs) };
@@ -168,8 +168,7 @@ impl Fit for DplSv {
                 state: &|state| {
                     let state = dpl::store(&pairs, state.with_value("held", objective));
                     let rows = omega.iter().enumerate();
-                    rows.fold(state, |state, (c, omega)| state.with(format!("omega.{c}"), omega.as_ref()))
-                        .with_svm(&svm)
+                    rows.fold(state, |state, (c, omega)| state.with(format!("omega.{c}"), &omega)).with_svm(&svm)
                 },
             };
             if iterations.report(iter, &done, watch)?.is_break() {
@@ -242,7 +241,7 @@ impl DplSv {
         let z = projected(omega, train);
         let (targets, tau) = (train.targets(), 1.0 / self.theta);
         let svm = if self.strength() > 0.0 {
-            svm::settle(z.as_ref(), &targets, svm.clone(), tau, watch)?
+            svm::settle(&z, &targets, svm.clone(), tau, watch)?
         } else {
             svm::fit(z.as_ref(), &targets, train.n_classes(), tau, None, watch)?
         };
@@ -336,7 +335,7 @@ impl Classifier for DplSvModel {
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
         match self.rule {
-            Rule::Svm => Ok(graph.linear(x, self.folded.weights.as_ref(), &self.folded.bias)),
+            Rule::Svm => Ok(graph.linear(x, &self.folded.weights, &self.folded.bias)),
             Rule::Residual => {
                 let residuals = self.residuals.export(graph, x);
                 Ok(graph.negative(&residuals.squared))

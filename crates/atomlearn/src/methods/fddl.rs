@@ -163,7 +163,7 @@ impl Fddl {
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
         FddlModel {
             classes: classes.to_vec(),
-            coder: LassoCoder::penalized(dictionary.as_ref()),
+            coder: LassoCoder::penalized(&dictionary),
             residuals: ClassResiduals::new(&dictionary, &blocks),
             params: self.clone(),
             dictionary,
@@ -215,7 +215,7 @@ impl Fit for Fddl {
                 change: Some(change),
                 model: &|| Ok(model(&d, &atoms, self.means(&codes, z.clone(), samples))),
                 state: &|state| {
-                    let state = state.with("dictionary", d.as_ref()).with("codes", z.as_ref());
+                    let state = state.with("dictionary", &d).with("codes", &z);
                     state.with_blocks("atom_counts", &atoms).with_value("unsettled", unsettled)
                 },
             };

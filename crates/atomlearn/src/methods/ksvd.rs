@@ -57,8 +57,8 @@ impl Fit for Ksvd {
         let targets = train.targets();
         let finish = |coder: &Iteration<'_>| -> Result<SparseLinear> {
             let d = coder.atoms();
-            let z = encode(gram(d).as_ref(), d, train.x(), sparsity).to_dense();
-            let weights = ridge_readout(z.as_ref(), &targets, train.n_classes(), self.ridge)?;
+            let z = encode(&gram(d), d, train.x(), sparsity).to_dense();
+            let weights = ridge_readout(&z, &targets, train.n_classes(), self.ridge)?;
             Ok(SparseLinear::lifted(&span, &d.to_owned(), weights, self.sparsity))
         };
 

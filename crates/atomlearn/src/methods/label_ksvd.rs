@@ -58,7 +58,7 @@ impl LabelKsvd<'_> {
     }
 
     /// `W0` by ridge regression on the codes of `D0`, then K-SVD on samples and labels.
-    pub fn learn(&self, d0: MatRef<'_, f64>, z0: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<SparseLinear> {
+    pub fn learn(&self, d0: MatRef<'_, f64>, z0: &Mat<f64>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let train = self.train();
         let m = d0.nrows();
         let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
@@ -117,14 +117,14 @@ impl LabelKsvd<'_> {
         let n_classes = train.n_classes();
         let weights = match (self.readout, self.fitted_joint) {
             (Readout::Refit, _) => {
-                let z = encode(gram(&d).as_ref(), d.as_ref(), train.x(), self.sparsity.0).to_dense();
-                ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
+                let z = encode(&gram(&d), &d, train.x(), self.sparsity.0).to_dense();
+                ridge_readout(&z, self.targets, n_classes, self.ridge)?
             }
             (Readout::Joint, Some(rescaled)) => {
                 let z = coder.codes().to_dense();
                 let scale = |k: usize| if rescaled { lengths[k] } else { 1.0 };
                 let z = Mat::from_fn(z.nrows(), z.ncols(), |k, i| scale(k) * z[(k, i)]);
-                ridge_readout(z.as_ref(), self.targets, n_classes, self.ridge)?
+                ridge_readout(&z, self.targets, n_classes, self.ridge)?
             }
             (Readout::Joint, None) => Mat::from_fn(n_classes, d.ncols(), |c, k| {
                 let below = self.weights[c] * lengths[k];
@@ -153,7 +153,7 @@ mod tests {
         let span = Span::of(&train).unwrap();
         let (targets, weights) = (train.targets(), [0.7, 1.0, 1.5]);
         let d0 = concat_columns(&sample_atoms(&train, &Blocks::from_sizes([4, 3, 5]), 1));
-        let z0 = encode(gram(&d0).as_ref(), d0.as_ref(), train.x(), 3).to_dense();
+        let z0 = encode(&gram(&d0), &d0, train.x(), 3).to_dense();
         let core = LabelKsvd {
             method: "test",
             span: &span,
@@ -166,12 +166,12 @@ mod tests {
             readout: Readout::Joint,
             fitted_joint: None,
         };
-        let model = core.learn(d0.as_ref(), z0.as_ref(), &mut ()).unwrap();
+        let model = core.learn(d0.as_ref(), &z0, &mut ()).unwrap();
         let parts = model.parts();
         let (d, w) = (parts.get("dictionary").unwrap(), parts.get("weights").unwrap());
         assert!(column_norms(d).iter().all(|n| (n - 1.0).abs() < 1e-12));
         // [d_k; g o w_k] normalised is the stacked atom; run the same again to compare.
-        let w0 = ridge_readout(z0.as_ref(), &targets, 3, 1.0).unwrap();
+        let w0 = ridge_readout(&z0, &targets, 3, 1.0).unwrap();
         let atoms = Mat::from_fn(12, 12, |i, k| if i < 9 { d0[(i, k)] } else { weights[i - 9] * w0[(i - 9, k)] });
         let labels = Some(Labels { targets: &targets, weights: &weights });
         let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, 3, AtomUpdate::Approximate);

@@ -385,7 +385,7 @@ impl Classifier for LcdlSvModel {
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
         let residuals = self.coder.export(graph, x);
-        let svm = graph.linear(&residuals.codes, self.svm.weights.as_ref(), &self.svm.bias);
+        let svm = graph.linear(&residuals.codes, &self.svm.weights, &self.svm.bias);
         if self.rule == Rule::Svm {
             return Ok(svm);
         }

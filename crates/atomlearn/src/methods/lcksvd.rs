@@ -127,7 +127,7 @@ fn run(
     if p.code_iter == 0 {
         coder.code();
     }
-    core.learn(d0.as_ref(), coder.codes().to_dense().as_ref(), watch)
+    core.learn(d0.as_ref(), &coder.codes().to_dense(), watch)
 }
 
 impl LcKsvd1 {

@@ -138,7 +138,7 @@ impl Fit for LcleDl {
                 change: Some(change),
                 model: &|| self.finish(&span, &d),
                 state: &|state| {
-                    let state = state.with("dictionary", d.as_ref()).with("codes", z.as_ref());
+                    let state = state.with("dictionary", &d).with("codes", &z);
                     let state = state.with_blocks("atom_counts", &atoms);
                     state.with_row("multipliers", multipliers.as_deref().unwrap_or_default())
                 },
@@ -234,7 +234,7 @@ impl LcleDl {
         match self.constraint {
             Constraint::Free => Ok((mul(&e, pinv_spsd(&f, NEGLIGIBLE, "LCLE-DL dictionary")?), None)),
             Constraint::Ball => {
-                let found = lagrange_dual::minimize(e.as_ref(), f.as_ref(), d.as_ref(), multipliers.as_deref(), watch)?;
+                let found = lagrange_dual::minimize(&e, &f, &d, multipliers.as_deref(), watch)?;
                 Ok((found.dictionary, Some(found.multipliers)))
             }
         }

@@ -185,7 +185,7 @@ impl Lctl {
 
     /// Step 3: `M`.
     fn label_map(&self, problem: &Problem<'_>, z: &Mat<f64>) -> Result<Mat<f64>> {
-        ridge_readout(z.as_ref(), &problem.targets, problem.rows.len(), self.delta)
+        ridge_readout(&z, &problem.targets, problem.rows.len(), self.delta)
     }
 
     /// The terms of `J`.
@@ -211,8 +211,8 @@ impl Lctl {
 
 impl Iterate {
     fn store(&self, state: State) -> State {
-        let state = state.with("transform", self.omega.as_ref()).with("codes", self.z.as_ref());
-        state.with("label_map", self.m.as_ref())
+        let state = state.with("transform", &self.omega).with("codes", &self.z);
+        state.with("label_map", &self.m)
     }
 
     /// The counterpart of [`Iterate::store`]; the next iteration begins with the logarithms of its own transform.

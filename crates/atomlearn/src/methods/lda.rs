@@ -291,7 +291,7 @@ impl Classifier for LdaModel {
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        Ok(graph.linear(x, self.linear.weights.as_ref(), &self.linear.bias))
+        Ok(graph.linear(x, &self.linear.weights, &self.linear.bias))
     }
 }
 

@@ -196,7 +196,7 @@ impl Ledl {
         let signals = stacked(problem.x, &problem.labels, &problem.labels);
         let correlations = mul(atoms.transpose(), &signals);
         let energies = column_energies(&signals);
-        let coder = LassoCoder::penalized(atoms.as_ref());
+        let coder = LassoCoder::penalized(&atoms);
         coder.codes(correlations.as_ref(), &energies, self.task(), LassoLimits::default()).codes.to_dense()
     }
 
@@ -223,7 +223,7 @@ impl Ledl {
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>) -> LedlModel {
-        let coder = LassoCoder::penalized(dictionary.as_ref());
+        let coder = LassoCoder::penalized(&dictionary);
         LedlModel { classes, dictionary, weights, coder, epsilon: self.epsilon }
     }
 
@@ -232,7 +232,7 @@ impl Ledl {
         let mut model = self.model(full.classes().to_vec(), span.lift_columns(&now.d), now.w.clone());
         if self.readout == Readout::Refit {
             let z = model.codes(full.x());
-            model.weights = ridge_readout(z.as_ref(), &problem.targets, full.n_classes(), self.ridge)?;
+            model.weights = ridge_readout(&z, &problem.targets, full.n_classes(), self.ridge)?;
         }
         Ok(model)
     }
@@ -265,8 +265,8 @@ impl Problem<'_> {
 
 impl Iterate {
     fn store(&self, state: State) -> State {
-        let state = state.with("dictionary", self.d.as_ref()).with("classifier", self.w.as_ref());
-        state.with("label_map", self.m.as_ref())
+        let state = state.with("dictionary", &self.d).with("classifier", &self.w);
+        state.with("label_map", &self.m)
     }
 
     fn restore(state: &State, problem: &Problem<'_>) -> Result<Self> {

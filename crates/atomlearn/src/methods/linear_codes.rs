@@ -33,7 +33,7 @@ impl LinearCodes {
 
     fn fitted(atoms: Mat<f64>, map: Option<Mat<f64>>, train: &Dataset, ridge: f64) -> Result<Self> {
         let codes = mul(map_of(&atoms, map.as_ref()), train.x());
-        let weights = ridge_readout(codes.as_ref(), &train.targets(), train.n_classes(), ridge)?;
+        let weights = ridge_readout(&codes, &train.targets(), train.n_classes(), ridge)?;
         Ok(LinearCodes::new(train.classes().to_vec(), atoms, map, weights))
     }
 
@@ -130,7 +130,7 @@ mod tests {
         ];
         for model in models {
             let codes = model.codes_block(train.x()).unwrap();
-            let expected = mul(ridge_readout(codes.as_ref(), &train.targets(), 3, 0.1).unwrap(), &codes);
+            let expected = mul(ridge_readout(&codes, &train.targets(), 3, 0.1).unwrap(), &codes);
             let found = model.scores(train.x()).unwrap();
             assert!((&found - expected).norm_max() < 1e-10);
             assert!(model.refitted(&train, 0.1).unwrap().scores(train.x()).unwrap() == found);

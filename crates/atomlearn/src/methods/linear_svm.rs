@@ -137,7 +137,7 @@ impl Classifier for LinearSvmModel {
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        Ok(graph.linear(x, self.svm.weights.as_ref(), &self.svm.bias))
+        Ok(graph.linear(x, &self.svm.weights, &self.svm.bias))
     }
 }
 

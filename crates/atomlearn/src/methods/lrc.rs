@@ -89,8 +89,7 @@ impl Lrc {
         }
         let jury = Jury::new(train)?;
         let asked = select_columns(train.x(), &jury.places);
-        let projections: Vec<Mat<f64>> =
-            spans.iter().map(|span| mul(span.directions.transpose(), asked.as_ref())).collect();
+        let projections: Vec<Mat<f64>> = spans.iter().map(|span| mul(span.directions.transpose(), &asked)).collect();
         best_of(&values, USUAL, |kappa| {
             jury.verdict(left_out_scores(asked.as_ref(), &jury.targets, spans, &projections, kappa))
         })
@@ -268,8 +267,8 @@ mod tests {
             let class = train.class(c);
             let mut system = crate::linalg::gram(class);
             (0..system.nrows()).for_each(|k| system[(k, k)] += kappa);
-            let z = crate::linalg::Spd::new(system, "test").unwrap().solve(mul(class.transpose(), x.as_ref()).as_ref());
-            let residual = &x - mul(class, z.as_ref());
+            let z = crate::linalg::Spd::new(system, "test").unwrap().solve(mul(class.transpose(), &x).as_ref());
+            let residual = &x - mul(class, &z);
             for i in 0..4 {
                 assert!((scores[(c, i)] + residual.col(i).norm_l2()).abs() < 1e-10);
             }

@@ -186,8 +186,8 @@ impl Fit for Lrsdl {
                 change: Some(change),
                 model: &|| Ok(model(&held, &codes)),
                 state: &|state| {
-                    let state = state.with("dictionary", held.d.as_ref()).with("shared", held.d0.as_ref());
-                    let state = state.with("codes", held.z.as_ref()).with_value("unsettled", held.unsettled);
+                    let state = state.with("dictionary", &held.d).with("shared", &held.d0);
+                    let state = state.with("codes", &held.z).with_value("unsettled", held.unsettled);
                     state.with_blocks("atom_counts", &held.atoms)
                 },
             };

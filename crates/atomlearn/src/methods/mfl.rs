@@ -86,7 +86,7 @@ impl Fit for Mfl {
                 terms: &terms,
                 change: Some(change),
                 model: &|| Ok(self.model(train.classes(), &span.lift_columns(&d), atoms.clone())),
-                state: &|state| state.with("dictionary", d.as_ref()).with_blocks("atom_counts", &atoms),
+                state: &|state| state.with("dictionary", &d).with_blocks("atom_counts", &atoms),
             };
             if iterations.report(iter, &done, watch)?.is_break() {
                 break;
@@ -116,7 +116,7 @@ impl Mfl {
         let mut d = d.subcols(own.start, own.len()).to_owned();
         let z = codes(x, d.as_ref(), 0.5 * self.lambda);
         let e = mul(x, z.transpose());
-        sphere_sweep(e.as_ref(), outer_gram(&z).as_ref(), &mut d);
+        sphere_sweep(&e, &outer_gram(&z), &mut d);
         Metafaces { d, z }
     }
 

@@ -154,7 +154,7 @@ impl Odl {
         learned.batches = learned.batches.saturating_add(1);
         let keep = (1.0 - 1.0 / learned.batches as f64).powf(self.forgetting);
         learned.add(x, targets, &z, keep);
-        descend(learned.samples.as_ref(), learned.codes.as_ref(), &mut learned.dictionary, 1, 0.0);
+        descend(&learned.samples, &learned.codes, &mut learned.dictionary, 1, 0.0);
         Cost { residual: found.squared_residuals.iter().sum(), magnitudes: z.norm_l1() }
     }
 
@@ -177,7 +177,7 @@ impl Odl {
     /// The sums of all samples' codes over one dictionary, without forgetting.
     fn sums(&self, dictionary: &Mat<f64>, train: &Dataset, targets: &[usize]) -> Learned {
         let mut learned = Learned::new(dictionary.clone(), train.n_classes());
-        let z = code(&LassoCoder::penalized(dictionary.as_ref()), dictionary.as_ref(), train.x(), self.lambda);
+        let z = code(&LassoCoder::penalized(&dictionary), dictionary.as_ref(), train.x(), self.lambda);
         learned.add(train.x(), targets, &z.codes.to_dense(), 1.0);
         learned.batches = train.n_samples().div_ceil(self.batch_size);
         learned
@@ -320,7 +320,7 @@ impl OdlModel {
     }
 
     fn with_weights(classes: Vec<String>, learned: Learned, weights: Mat<f64>, lambda: f64) -> Self {
-        let coder = LassoCoder::penalized(learned.dictionary.as_ref());
+        let coder = LassoCoder::penalized(&learned.dictionary);
         OdlModel { classes, learned, weights, coder, lambda }
     }
 

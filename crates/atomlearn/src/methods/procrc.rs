@@ -133,7 +133,7 @@ fn system(products: &Mat<f64>, blocks: &Blocks, lambda: f64, gamma: f64) -> Mat<
 /// The code of every training sample over all others, its own entry zero.
 fn left_out_codes(products: &Mat<f64>, blocks: &Blocks, lambda: f64, gamma: f64) -> Result<Mat<f64>> {
     let inverse = Spd::new(system(products, blocks, lambda, gamma), "ProCRC leave-one-out")?.into_inverse();
-    let mut codes = mul(inverse.as_ref(), products.as_ref());
+    let mut codes = mul(&inverse, &products);
     for i in 0..codes.ncols() {
         let own = inverse[(i, i)];
         let w_i = codes[(i, i)] - own * products[(i, i)];
@@ -219,11 +219,11 @@ impl Classifier for ProCrcModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![scores(self.dictionary.as_ref(), &self.blocks, mul(self.coder.as_ref(), x).as_ref())]
+        vec![scores(self.dictionary.as_ref(), &self.blocks, mul(&self.coder, x).as_ref())]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        Some(mul(self.coder.as_ref(), x))
+        Some(mul(&self.coder, x))
     }
 
     /// `X z - X_c z_c` is linear in the sample: one matrix per class.
@@ -282,7 +282,7 @@ mod tests {
         let model = ProCrc { lambda: Some(lambda), gamma: Some(gamma) }.fit(&train, &mut ()).unwrap();
         let x = Mat::from_fn(12, 1, |i, _| (i as f64).cos());
         let objective = |z: &Mat<f64>| {
-            let whole = mul(train.x(), z.as_ref());
+            let whole = mul(train.x(), &z);
             let agreement: f64 = train
                 .blocks()
                 .ranges()

@@ -188,12 +188,12 @@ impl Classifier for RbfSvmModel {
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![self.dual.scores(Kernel::Rbf.matrix(self.gamma, self.samples.as_ref(), x).as_ref())]
+        vec![self.dual.scores(Kernel::Rbf.matrix(self.gamma, &self.samples, x).as_ref())]
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
         let similar = Kernel::Rbf.export(self.gamma, self.samples.as_ref(), graph, x);
-        Ok(graph.linear(&similar, self.dual.weights.as_ref(), &self.dual.bias))
+        Ok(graph.linear(&similar, &self.dual.weights, &self.dual.bias))
     }
 }
 

@@ -335,7 +335,7 @@ impl Sadl {
 impl Iterate {
     /// `seen` follows from `z`.
     fn store(&self, state: State) -> State {
-        state.with("codes", self.z.as_ref()).with("structure", self.q.as_ref()).with("classifier", self.w.as_ref())
+        state.with("codes", &self.z).with("structure", &self.q).with("classifier", &self.w)
     }
 }
 
@@ -364,10 +364,10 @@ impl Sadl {
 impl Duals {
     fn store(&self, state: State) -> State {
         let state = state.with_value("penalty", self.penalty).with_value("safety", self.safety);
-        let state = state.with("structure_slack", self.slack[0].as_ref());
-        let state = state.with("label_slack", self.slack[1].as_ref());
-        let state = state.with("structure_multiplier", self.multiplier[0].as_ref());
-        state.with("label_multiplier", self.multiplier[1].as_ref())
+        let state = state.with("structure_slack", &self.slack[0]);
+        let state = state.with("label_slack", &self.slack[1]);
+        let state = state.with("structure_multiplier", &self.multiplier[0]);
+        state.with("label_multiplier", &self.multiplier[1])
     }
 
     fn new(problem: &Problem<'_>, safety: f64) -> Self {

@@ -5,7 +5,7 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
-use crate::linalg::{Spd, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
+use crate::linalg::{Spd, View, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
 use crate::params::words;
 use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
@@ -97,7 +97,7 @@ pub fn class_ksvd(
 }
 
 /// `W = H Z^T (Z Z^T + ridge I)^-1`, classes x atoms.
-pub fn ridge_readout(z: MatRef<'_, f64>, targets: &[usize], n_classes: usize, ridge: f64) -> Result<Mat<f64>> {
+pub fn ridge_readout(z: &Mat<f64>, targets: &[usize], n_classes: usize, ridge: f64) -> Result<Mat<f64>> {
     let mut system = outer_gram(z);
     (0..z.nrows()).for_each(|k| system[(k, k)] += ridge);
     let mut sums = Mat::zeros(z.nrows(), n_classes);
@@ -138,13 +138,13 @@ impl SparseLinear {
     }
 
     fn codes(&self, x: MatRef<'_, f64>) -> SparseCodes {
-        encode(self.gram.as_ref(), self.dictionary.as_ref(), x, self.sparsity)
+        encode(&self.gram, &self.dictionary, x, self.sparsity)
     }
 }
 
 /// `OMP(D, x, T)` of every sample.
-pub fn encode(gram: MatRef<'_, f64>, d: MatRef<'_, f64>, x: MatRef<'_, f64>, sparsity: usize) -> SparseCodes {
-    omp(gram, mul(d.transpose(), x).as_ref(), OmpLimits { sparsity, error: None })
+pub fn encode(gram: &Mat<f64>, d: impl View, x: MatRef<'_, f64>, sparsity: usize) -> SparseCodes {
+    omp(gram.as_ref(), mul(d.view().transpose(), x).as_ref(), OmpLimits { sparsity, error: None })
 }
 
 impl Classifier for SparseLinear {
@@ -201,10 +201,10 @@ mod tests {
     #[test]
     fn ridge_readout_satisfies_its_normal_equations() {
         let train = synth::blobs(3, 6, 7, 1);
-        let (z, targets) = (train.x(), train.targets());
-        let w = ridge_readout(z, &targets, 3, 0.5).unwrap();
+        let (z, targets) = (train.x().to_owned(), train.targets());
+        let w = ridge_readout(&z, &targets, 3, 0.5).unwrap();
         let h = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)));
-        let mut system = outer_gram(z);
+        let mut system = outer_gram(&z);
         (0..7).for_each(|k| system[(k, k)] += 0.5);
         assert!((mul(&w, &system) - mul(&h, z.transpose())).norm_max() < 1e-10);
     }

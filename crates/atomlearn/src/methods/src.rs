@@ -62,7 +62,7 @@ impl Src {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> SrcModel {
         let residuals = ClassResiduals::new(&dictionary, &blocks);
         let coder = match self.form {
-            Form::Penalized if !self.occlusion => LassoCoder::penalized(dictionary.as_ref()),
+            Form::Penalized if !self.occlusion => LassoCoder::penalized(&dictionary),
             _ => LassoCoder::plain(dictionary.as_ref()),
         };
         SrcModel { classes, coder, residuals, params: self.clone(), dictionary, blocks }

@@ -138,7 +138,7 @@ impl Svgdl {
 
     /// The terms of the objective; `fit` is `|X - D Z|_F^2`.
     fn terms(&self, fit: f64, z: MatRef<'_, f64>, svm: &Svm, targets: &[usize]) -> [(&'static str, f64); 4] {
-        let (norms, losses) = svm.objective_terms(svm.scores(z).as_ref(), targets);
+        let (norms, losses) = svm.objective_terms(&svm.scores(z), targets);
         self.weighted_terms(fit, frobenius(z).powi(2), norms, losses)
     }
 
@@ -175,10 +175,10 @@ impl Fit for Svgdl {
             z = self.codes(train, d.as_ref(), &svm, z.as_ref())?;
             let e = mul(train.x(), z.transpose());
             let f = outer_gram(&z);
-            let step = lagrange_dual::minimize(e.as_ref(), f.as_ref(), d.as_ref(), multipliers.as_deref(), watch)?;
+            let step = lagrange_dual::minimize(&e, &f, &d, multipliers.as_deref(), watch)?;
             let change = relative_change(&step.dictionary, &d);
             (d, multipliers) = (step.dictionary, Some(step.multipliers));
-            svm = svm::one_vs_rest(z.as_ref(), &targets, train.n_classes(), 1.0 / self.theta, Some(&svm))?;
+            svm = svm::one_vs_rest(&z, &targets, train.n_classes(), 1.0 / self.theta, Some(&svm))?;
 
             let fit = (energy + step.value).max(0.0);
             let terms = self.terms(fit, z.as_ref(), &svm, &targets);
@@ -187,7 +187,7 @@ impl Fit for Svgdl {
                 change: Some(change),
                 model: &|| self.lifted(&span, &d, &svm),
                 state: &|state| {
-                    let state = state.with("dictionary", d.as_ref()).with("codes", z.as_ref()).with_svm(&svm);
+                    let state = state.with("dictionary", &d).with("codes", &z).with_svm(&svm);
                     state.with_row("multipliers", multipliers.as_deref().unwrap_or_default())
                 },
             };
@@ -195,7 +195,7 @@ impl Fit for Svgdl {
                 break;
             }
         }
-        let svm = svm::settle(z.as_ref(), &targets, svm, 1.0 / self.theta, watch)?;
+        let svm = svm::settle(&z, &targets, svm, 1.0 / self.theta, watch)?;
         self.lifted(&span, &d, &svm)
     }
 
@@ -237,7 +237,7 @@ impl Classifier for SvgdlModel {
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        Ok(graph.linear(x, self.folded.weights.as_ref(), &self.folded.bias))
+        Ok(graph.linear(x, &self.folded.weights, &self.folded.bias))
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
         assert!(accuracy(&model, &train) > 0.9);
         assert!(column_norms(&model.dictionary).iter().all(|&n| n <= 1.0 + 1e-12));
         let codes = model.codes_block(train.x()).unwrap();
-        assert!((model.svm.scores(codes.as_ref()) - model.scores(train.x()).unwrap()).norm_max() < 1e-9);
+        assert!((model.svm.scores(&codes) - model.scores(train.x()).unwrap()).norm_max() < 1e-9);
         let again = params.restore(model.parts()).unwrap();
         assert!(again.scores(train.x()).unwrap() == model.scores(train.x()).unwrap());
         let mut wrong = model.parts();

@@ -12,7 +12,7 @@ use super::strip::{self, Features, Strip};
 use super::sums::{PullSums, PullsWithSamples, RightSums, ScatterSums};
 use crate::classifier::best_class;
 use crate::dataset::check_finite;
-use crate::linalg::{add_lower_outer, mul, select_columns};
+use crate::linalg::{View, add_lower_outer, mul, select_columns};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -73,7 +73,7 @@ impl Partition<'_> {
         match &request.ask {
             Ask::Sum => {
                 self.check()?;
-                let sums = self.in_blocks(request, &|_, x| column_sums(x.as_ref()));
+                let sums = self.in_blocks(request, &|_, x| column_sums(&x));
                 sums.into_iter().for_each(|sum| stats.add("sum", sum));
             }
             Ask::Scatter { centre } => {
@@ -191,10 +191,10 @@ impl Partition<'_> {
                 if !mine.is_empty() {
                     let centred = centred(select_columns(x, &mine), centres.subcols(c, 1));
                     add_lower_outer(sum.as_mut(), 1.0, &centred);
-                    rest += column_sums(centred.as_ref());
+                    rest += column_sums(&centred);
                 }
             }
-            ScatterSums { scatter: packed(sum.as_ref()), rest }
+            ScatterSums { scatter: packed(&sum), rest }
         };
         let sums: Vec<ScatterSums> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
         sums.into_iter().enumerate().for_each(|(c, sums)| sums.put(Some(c), stats));
@@ -286,7 +286,7 @@ fn pull_sums(
     let of_class = |c: usize| {
         let own: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] == c).collect();
         let (w, x) = (select_columns(w, &own), select_columns(x, &own));
-        mul(w.as_ref(), x.transpose())
+        mul(&w, x.transpose())
     };
     let with_samples = if split_by_class {
         PullsWithSamples::ByClass((0..n_classes).map(of_class).collect())
@@ -296,7 +296,8 @@ fn pull_sums(
     PullSums { second: mul(w, w.transpose()), by_class, with_samples }
 }
 
-pub(super) fn column_sums(x: MatRef<'_, f64>) -> Mat<f64> {
+pub(super) fn column_sums(x: impl View) -> Mat<f64> {
+    let x = x.view();
     let mut sum = Mat::zeros(x.nrows(), 1);
     for column in x.col_iter() {
         sum.col_mut(0).iter_mut().zip(column.iter()).for_each(|(s, v)| *s += v);
@@ -313,5 +314,5 @@ fn scatter(x: Mat<f64>, centre: MatRef<'_, f64>) -> ScatterSums {
     let x = centred(x, centre);
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
     add_lower_outer(sum.as_mut(), 1.0, x.as_ref());
-    ScatterSums { scatter: packed(sum.as_ref()), rest: column_sums(x.as_ref()) }
+    ScatterSums { scatter: packed(&sum), rest: column_sums(&x) }
 }

@@ -70,9 +70,9 @@ impl Partition<'_> {
                 same.into_iter().flatten().for_each(|&i| equal[(i, 0)] += 1.0);
             }
             x.as_mut().col_iter_mut().for_each(|mut column| column -= ask.centre.col(0));
-            let rest = column_sums(x.as_ref());
+            let rest = column_sums(&x);
             x.as_mut().col_iter_mut().for_each(|column| column.iter_mut().for_each(|v| *v *= *v));
-            GaugeSums { squares: column_sums(x.as_ref()), rest, equal }
+            GaugeSums { squares: column_sums(&x), rest, equal }
         });
         sums.into_iter().for_each(|sums| sums.put(stats));
     }
@@ -109,7 +109,7 @@ impl Partition<'_> {
             }
         });
         for (sums, scatters) in strips {
-            MomentSums { sums, scatters: scatters.iter().map(|scatter| packed(scatter.as_ref())).collect() }.put(stats);
+            MomentSums { sums, scatters: scatters.iter().map(|scatter| packed(scatter)).collect() }.put(stats);
         }
         Ok(())
     }

@@ -223,7 +223,7 @@ fn bordered(transform: MatRef<'_, f64>) -> Mat<f64> {
 }
 
 /// The lower triangle as a column, for messages of half the size.
-pub(crate) fn packed(lower: MatRef<'_, f64>) -> Mat<f64> {
+pub(crate) fn packed(lower: &Mat<f64>) -> Mat<f64> {
     let n = lower.nrows();
     let values: Vec<f64> = (0..n).flat_map(|j| (j..n).map(move |i| lower[(i, j)])).collect();
     Mat::from_fn(values.len(), 1, |i, _| values[i])

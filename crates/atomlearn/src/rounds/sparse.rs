@@ -90,8 +90,8 @@ impl SparseChain {
     }
 
     fn advance(&self, link: &SparseLink, x: MatRef<'_, f64>, targets: &[usize], codes: &mut SadlCodes) {
-        let maps = [link.q.clone(), mul(link.w.as_ref(), link.q.as_ref())];
-        let seen = mul(link.omega.as_ref(), x);
+        let maps = [link.q.clone(), mul(&link.w, &link.q)];
+        let seen = mul(&link.omega, x);
         let z = &mut codes.z;
         match link.step {
             SparseStep::Admm { last, penalty: mu, length } => {
@@ -182,12 +182,12 @@ impl SadlCodes {
             by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
         }
         let of_constraint = |y: &Mat<f64>| MultiplierSums {
-            yz: mul(y.as_ref(), z.transpose()),
-            goal_y: inner(goal(y.nrows(), targets, n_classes).as_ref(), y.as_ref()),
+            yz: mul(&y, z.transpose()),
+            goal_y: inner(goal(y.nrows(), targets, n_classes).as_ref(), &y),
             energy: y.squared_norm_l2(),
         };
         SparseSums {
-            zz: packed(second.as_ref()),
+            zz: packed(&second),
             zx: mul(z, x.transpose()),
             by_class,
             absolute: self.z.norm_l1(),

@@ -21,7 +21,7 @@ impl SvmSums {
     pub fn put(self, class: usize, stats: &mut PartialStats) {
         stats.add(format!("loss.{class}"), Mat::from_fn(1, 1, |_, _| self.loss));
         stats.add(format!("gradient.{class}"), self.gradient);
-        stats.add(format!("hessian.{class}"), packed(self.hessian.as_ref()));
+        stats.add(format!("hessian.{class}"), packed(&self.hessian));
     }
 
     pub fn take(stats: &mut PartialStats, class: usize, dim: usize) -> Result<Self> {

@@ -222,7 +222,7 @@ mod tests {
     fn comes_from_anywhere_to_the_optimum_of_plain_newton() {
         for (dim, n) in [(5, 60), (60, 45)] {
             let (z, targets) = problem(dim, n);
-            let exact = one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
+            let exact = one_vs_rest(&z, &targets, 3, 0.2, None).unwrap();
             for mut svm in [Svm::zero(dim, 3), Svm { weights: Mat::from_fn(dim, 3, |_, _| f64::NAN), ..exact.clone() }]
             {
                 let left = improve(z.as_ref(), &targets, None, &mut svm, 0.2, &[0, 1, 2]).unwrap();

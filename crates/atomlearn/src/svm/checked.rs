@@ -3,6 +3,7 @@
 use super::careful::improve;
 use super::optimality::distances;
 use super::{STAGE, Svm, one_vs_rest};
+use crate::linalg::View;
 use crate::pca::{centred, mean, weighted_mean};
 use crate::warn::Warn;
 use crate::{Error, Result};
@@ -16,35 +17,29 @@ const FAR: f64 = 1e-3;
 /// The bias is free, so that what all samples have in common changes nothing but the bias: it is taken away first, and with
 /// it the digits it would cost.
 pub fn fit(
-    z: MatRef<'_, f64>,
+    z: impl View,
     targets: &[usize],
     n_classes: usize,
     tau: f64,
     start: Option<&Svm>,
     watch: &mut (impl Warn + ?Sized),
 ) -> Result<Svm> {
-    let middle = mean(z);
-    let z = centred(z, &middle);
+    let middle = mean(z.view());
+    let z = centred(z.view(), &middle);
     let start = start.map(|svm| svm.seen_from(&middle));
-    let svm = match one_vs_rest(z.as_ref(), targets, n_classes, tau, start.as_ref()) {
+    let svm = match one_vs_rest(&z, targets, n_classes, tau, start.as_ref()) {
         // Features too different in size for the fast solver; the careful one starts from zero.
         Err(Error::Numeric { .. }) => Svm { bias: vec![f64::NAN; n_classes], ..Svm::zero(z.nrows(), n_classes) },
         trained => trained?,
     };
-    let svm = settle(z.as_ref(), targets, svm, tau, watch)?;
+    let svm = settle(&z, targets, svm, tau, watch)?;
     Ok(svm.seen_from(&negative(&middle)))
 }
 
 /// Checks that these classifiers are the optimum for the columns of `z`. Those that are not are brought there, as far as
 /// the digits of the samples allow, with a warning if that is not far enough.
-pub fn settle(
-    z: MatRef<'_, f64>,
-    targets: &[usize],
-    svm: Svm,
-    tau: f64,
-    watch: &mut (impl Warn + ?Sized),
-) -> Result<Svm> {
-    settle_weighted(z, targets, None, svm, tau, watch)
+pub fn settle(z: impl View, targets: &[usize], svm: Svm, tau: f64, watch: &mut (impl Warn + ?Sized)) -> Result<Svm> {
+    settle_weighted(z.view(), targets, None, svm, tau, watch)
 }
 
 /// [`fit`] with weights of the losses of samples, if there are any.
@@ -132,7 +127,7 @@ mod tests {
     fn relative_gradient(svm: &Svm, z: &Mat<f64>, targets: &[usize]) -> f64 {
         let middle = mean(z);
         let (svm, z) = (svm.seen_from(&middle), centred(z, &middle));
-        let scores = svm.scores(z.as_ref());
+        let scores = svm.scores(&z);
         let mut worst = 0.0f64;
         for c in 0..3 {
             for k in 0..z.nrows() {
@@ -172,7 +167,7 @@ mod tests {
         for (dim, n) in [(6, 60), (40, 60), (90, 60)] {
             let (z, targets) = problem(dim, n);
             let (plain, _) = trained(&z, &targets);
-            let expected = plain.scores(z.as_ref());
+            let expected = plain.scores(&z);
             for offset in [10.0, 1e3, 1e5, 1e6, 1e8] {
                 let moved = Mat::from_fn(dim, n, |i, j| z[(i, j)] + offset);
                 let (svm, warnings) = trained(&moved, &targets);
@@ -227,11 +222,11 @@ mod tests {
     #[test]
     fn what_is_at_the_optimum_keeps_its_bits_and_what_is_not_is_brought_there() {
         let (z, targets) = problem(12, 60);
-        let exact = one_vs_rest(z.as_ref(), &targets, 3, TAU, None).unwrap();
+        let exact = one_vs_rest(&z, &targets, 3, TAU, None).unwrap();
         let mut trace = Trace::default();
-        assert_eq!(settle(z.as_ref(), &targets, exact.clone(), TAU, &mut trace).unwrap(), exact);
-        let early = super::super::lbfgs::one_vs_rest(z.as_ref(), &targets, 3, TAU);
-        let found = settle(z.as_ref(), &targets, early, TAU, &mut trace).unwrap();
+        assert_eq!(settle(&z, &targets, exact.clone(), TAU, &mut trace).unwrap(), exact);
+        let early = super::super::lbfgs::one_vs_rest(&z, &targets, 3, TAU);
+        let found = settle(&z, &targets, early, TAU, &mut trace).unwrap();
         assert!((found.weights - &exact.weights).norm_max() < 1e-3 * exact.weights.norm_max());
         assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
     }

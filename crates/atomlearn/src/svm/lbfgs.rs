@@ -17,13 +17,13 @@ const CURVATURE: f64 = 0.9;
 const LARGEST_STEP: f64 = 1.1;
 
 /// Trains one classifier per class on the columns of `z`.
-pub fn one_vs_rest(z: MatRef<'_, f64>, targets: &[usize], n_classes: usize, tau: f64) -> Svm {
+pub fn one_vs_rest(z: &Mat<f64>, targets: &[usize], n_classes: usize, tau: f64) -> Svm {
     let dim = z.nrows();
     let solutions: Vec<Vec<f64>> = (0..n_classes)
         .into_par_iter()
         .map(|c| {
             let t = targets.iter().map(|&target| sign(target, c)).collect();
-            minimize(&LbfgsProblem { z, t, tau })
+            minimize(&LbfgsProblem { z: z.as_ref(), t, tau })
         })
         .collect();
     Svm {
@@ -211,8 +211,8 @@ mod tests {
     fn close_to_the_optimum_and_never_better() {
         for (dim, n) in [(4, 60), (40, 60)] {
             let (z, targets) = problem(dim, n);
-            let exact = super::super::one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
-            let early = one_vs_rest(z.as_ref(), &targets, 3, 0.2);
+            let exact = super::super::one_vs_rest(&z, &targets, 3, 0.2, None).unwrap();
+            let early = one_vs_rest(&z, &targets, 3, 0.2);
             let best = objective(&exact, z.as_ref(), &targets, 0.2);
             let found = objective(&early, z.as_ref(), &targets, 0.2);
             assert!(found >= best - 1e-9 && found < 1.01 * best, "{found} against {best}");

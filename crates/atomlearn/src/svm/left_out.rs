@@ -193,16 +193,16 @@ mod tests {
     fn equals_training_without_the_sample_while_active_sets_stay() {
         for (dim, n, tau) in [(4, 60, 0.5), (30, 60, 0.5), (90, 45, 0.1), (20, 45, 0.01), (3, 60, 20.0)] {
             let (z, targets) = problem(dim, n);
-            let whole = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
+            let whole = one_vs_rest(&z, &targets, 3, tau, None).unwrap();
             let found = left_out(z.as_ref(), &targets, None, &whole, tau).unwrap();
-            let before = whole.scores(z.as_ref());
+            let before = whole.scores(&z);
             let mut compared = 0;
             for i in 0..n {
                 let kept: Vec<usize> = (0..n).filter(|&j| j != i).collect();
                 let others: Vec<usize> = kept.iter().map(|&j| targets[j]).collect();
                 let part = select_columns(&z, &kept);
-                let refit = one_vs_rest(part.as_ref(), &others, 3, tau, None).unwrap();
-                let after = refit.scores(z.as_ref());
+                let refit = one_vs_rest(&part, &others, 3, tau, None).unwrap();
+                let after = refit.scores(&z);
                 for c in 0..3 {
                     let active = |scores: &Mat<f64>, j: usize| sign(targets[j], c) * scores[(c, j)] < 1.0;
                     if kept.iter().all(|&j| active(&before, j) == active(&after, j)) {
@@ -230,11 +230,11 @@ mod tests {
             };
             let whole = fit(&(0..n).collect::<Vec<_>>());
             let found = left_out(z.as_ref(), &targets, Some(&weights), &whole, tau).unwrap();
-            let before = whole.scores(z.as_ref());
+            let before = whole.scores(&z);
             let mut compared = 0;
             for i in 0..n {
                 let kept: Vec<usize> = (0..n).filter(|&j| j != i).collect();
-                let after = fit(&kept).scores(z.as_ref());
+                let after = fit(&kept).scores(&z);
                 for c in 0..3 {
                     let active = |scores: &Mat<f64>, j: usize| sign(targets[j], c) * scores[(c, j)] < 1.0;
                     if kept.iter().all(|&j| active(&before, j) == active(&after, j)) {
@@ -264,8 +264,8 @@ mod tests {
     fn the_systems_agree() {
         let (z, targets) = problem(25, 40);
         let (tau, products) = (0.3, gram(&z));
-        let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
-        let scores = svm.scores(z.as_ref());
+        let svm = one_vs_rest(&z, &targets, 3, tau, None).unwrap();
+        let scores = svm.scores(&z);
         let active: Vec<usize> = (0..40).filter(|&i| sign(targets[i], 0) * scores[(0, i)] < 1.0).collect();
         let mut shifted = products.clone();
         (0..40).for_each(|i| shifted[(i, i)] += tau);

@@ -23,8 +23,8 @@ pub use checked::{fit, fit_weighted, settle};
 pub use left_out::left_out;
 pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
 
-use crate::linalg::{dot, mul};
-use faer::{Mat, MatRef};
+use crate::linalg::{View, dot, mul};
+use faer::Mat;
 
 /// How errors name this solver.
 const STAGE: &str = "SVM";
@@ -56,7 +56,7 @@ impl Svm {
     }
 
     /// `U^T z + b`, classes x samples.
-    pub fn scores(&self, z: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn scores(&self, z: impl View) -> Mat<f64> {
         self.with_bias(mul(self.weights.transpose(), z))
     }
 
@@ -69,7 +69,7 @@ impl Svm {
     }
 
     /// `sum_c |u_c|^2` and `sum_c sum_i max(0, 1 - t (u_c^T z_i + b_c))^2` from the scores of the training samples.
-    pub fn objective_terms(&self, scores: MatRef<'_, f64>, targets: &[usize]) -> (f64, f64) {
+    pub fn objective_terms(&self, scores: &Mat<f64>, targets: &[usize]) -> (f64, f64) {
         let loss = |i: usize, c: usize| (1.0 - sign(targets[i], c) * scores[(c, i)]).max(0.0).powi(2);
         let losses = (0..scores.ncols()).map(|i| (0..scores.nrows()).map(|c| loss(i, c)).sum::<f64>()).sum();
         (self.weights.squared_norm_l2(), losses)
@@ -94,13 +94,14 @@ pub(crate) mod tests {
         (z, targets)
     }
 
-    pub fn objective(svm: &Svm, z: MatRef<'_, f64>, targets: &[usize], tau: f64) -> f64 {
-        let (norms, losses) = svm.objective_terms(svm.scores(z).as_ref(), targets);
+    pub fn objective(svm: &Svm, z: impl View, targets: &[usize], tau: f64) -> f64 {
+        let (norms, losses) = svm.objective_terms(&svm.scores(z), targets);
         tau * norms + losses
     }
 
     /// Gradient of the objective in `U` (dim x C, a last row for `b`).
-    pub fn gradient(svm: &Svm, z: MatRef<'_, f64>, targets: &[usize], tau: f64) -> Mat<f64> {
+    pub fn gradient(svm: &Svm, z: impl View, targets: &[usize], tau: f64) -> Mat<f64> {
+        let z = z.view();
         let (dim, n_classes) = svm.weights.shape();
         let scores = svm.scores(z);
         let mut gradient =

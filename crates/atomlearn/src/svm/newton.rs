@@ -10,7 +10,9 @@ use super::bordered_solve::BorderedSystem;
 use super::nearly_all_active::NearlyAllActive;
 use super::warm_start::warm_start;
 use super::{STAGE, Svm, sign};
-use crate::linalg::{Spd, add_columns, add_diagonal, gram, gram_into, mul, mul_add, outer_gram, select_columns, wide};
+use crate::linalg::{
+    Spd, View, add_columns, add_diagonal, gram, gram_into, mul, mul_add, outer_gram, select_columns, wide,
+};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -27,13 +29,8 @@ const NEARLY_ALL: usize = 8;
 ///
 /// `start` may hold any classifiers of the same dimension, such as those of a previous iteration; the problem is
 /// convex, so it changes the time taken and not the result.
-pub fn one_vs_rest(
-    z: MatRef<'_, f64>,
-    targets: &[usize],
-    n_classes: usize,
-    tau: f64,
-    start: Option<&Svm>,
-) -> Result<Svm> {
+pub fn one_vs_rest(z: impl View, targets: &[usize], n_classes: usize, tau: f64, start: Option<&Svm>) -> Result<Svm> {
+    let z = z.view();
     let start = start.map(|svm| Start { svm, outputs: svm.scores(z) });
     Ok(one_vs_rest_in(&mut Memory::default(), z, targets, n_classes, tau, start)?.svm)
 }
@@ -539,7 +536,7 @@ mod tests {
     fn hand_checked_svm() {
         let z = mat![[0.0, 1.0, 2.0, 3.0, 1.0, 2.0], [0.0, 0.5, 0.0, 1.0, 2.0, 2.0]];
         let targets = [1, 1, 1, 0, 0, 0];
-        let svm = one_vs_rest(z.as_ref(), &targets, 2, 0.2, None).unwrap();
+        let svm = one_vs_rest(&z, &targets, 2, 0.2, None).unwrap();
         assert!((svm.weights[(0, 0)] - 0.5937617437).abs() < 1e-9);
         assert!((svm.weights[(1, 0)] - 1.2025554303).abs() < 1e-9);
         assert!((svm.bias[0] + 2.0913190530).abs() < 1e-9);
@@ -553,8 +550,8 @@ mod tests {
         // All samples active; all but a few; two thirds; and the same where a Gram matrix does not pay.
         for (dim, tau, fewest) in [(40, 500.0, 90), (40, 20.0, 80), (40, 8.0, 62), (20, 500.0, 90), (20, 20.0, 85)] {
             let (z, targets) = problem(dim, 90);
-            let svm = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
-            let scores = svm.scores(z.as_ref());
+            let svm = one_vs_rest(&z, &targets, 3, tau, None).unwrap();
+            let scores = svm.scores(&z);
             let active = |c: usize| (0..90).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).count();
             assert!((0..3).all(|c| active(c) >= fewest), "{:?}", [active(0), active(1), active(2)]);
             let mut memory = Memory::default();
@@ -564,7 +561,7 @@ mod tests {
             assert!(solver.over_all.as_ref().is_some_and(expected));
             assert!(gradient(&svm, z.as_ref(), &targets, tau).norm_max() < 1e-9);
             let start = Svm { weights: Mat::from_fn(dim, 3, |i, c| (i + c) as f64 * 1e-3), bias: vec![0.1; 3] };
-            let other = one_vs_rest(z.as_ref(), &targets, 3, tau, Some(&start)).unwrap();
+            let other = one_vs_rest(&z, &targets, 3, tau, Some(&start)).unwrap();
             assert!((&other.weights - &svm.weights).norm_max() < 1e-10);
         }
     }
@@ -573,11 +570,11 @@ mod tests {
     fn optimal_in_primal_and_dual_from_any_start() {
         for (dim, n) in [(4, 60), (40, 60), (90, 30), (4, 3)] {
             let (z, targets) = problem(dim, n);
-            let svm = one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
+            let svm = one_vs_rest(&z, &targets, 3, 0.2, None).unwrap();
             assert!(gradient(&svm, z.as_ref(), &targets, 0.2).norm_max() < 1e-8, "{dim} x {n}");
             let start =
                 Svm { weights: Mat::from_fn(dim, 3, |i, c| ((i + c) % 5) as f64 - 2.0), bias: vec![3.0, -1.0, 0.0] };
-            let warm = one_vs_rest(z.as_ref(), &targets, 3, 0.2, Some(&start)).unwrap();
+            let warm = one_vs_rest(&z, &targets, 3, 0.2, Some(&start)).unwrap();
             assert!((&warm.weights - &svm.weights).norm_max() < 1e-9, "{dim} x {n}");
         }
     }
@@ -585,18 +582,18 @@ mod tests {
     #[test]
     fn near_active_sets_reuse_a_factor_without_a_trace() {
         let (z, targets) = problem(150, 400);
-        let cold = one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
+        let cold = one_vs_rest(&z, &targets, 3, 0.2, None).unwrap();
         let moved = Mat::from_fn(150, 400, |i, j| z[(i, j)] + 0.02 * (((i * 13 + j * 7) % 11) as f64 / 11.0 - 0.5));
-        let warm = one_vs_rest(moved.as_ref(), &targets, 3, 0.2, Some(&cold)).unwrap();
+        let warm = one_vs_rest(&moved, &targets, 3, 0.2, Some(&cold)).unwrap();
         assert!(gradient(&warm, moved.as_ref(), &targets, 0.2).norm_max() < 1e-8);
-        let expected = one_vs_rest(moved.as_ref(), &targets, 3, 0.2, None).unwrap();
+        let expected = one_vs_rest(&moved, &targets, 3, 0.2, None).unwrap();
         assert!((&warm.weights - &expected.weights).norm_max() < 1e-9);
     }
 
     #[test]
     fn a_missing_class_and_zero_codes_are_fine() {
         let (z, _) = problem(4, 10);
-        let svm = one_vs_rest(z.as_ref(), &[0; 10], 2, 0.2, None).unwrap();
+        let svm = one_vs_rest(&z, &[0; 10], 2, 0.2, None).unwrap();
         assert!(svm.weights.norm_max() < 1e-12 && svm.bias[0] > 0.99 && svm.bias[1] < -0.99);
         let flat = one_vs_rest(Mat::zeros(3, 6).as_ref(), &[0, 0, 1, 1, 2, 2], 3, 0.2, None).unwrap();
         assert!(flat.weights.norm_max() == 0.0 && flat.bias.iter().all(|b| b.is_finite()));

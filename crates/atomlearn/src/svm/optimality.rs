@@ -108,7 +108,7 @@ mod tests {
     fn the_gap_is_that_of_the_dual_problem_and_holds_the_minimum() {
         let (dim, n, tau) = (6, 45, 0.3);
         let (z, targets) = problem(dim, n);
-        let exact = one_vs_rest(z.as_ref(), &targets, 3, tau, None).unwrap();
+        let exact = one_vs_rest(&z, &targets, 3, tau, None).unwrap();
         let best = distances(z.as_ref(), &targets, None, &exact, tau);
         let away = Svm {
             weights: Mat::from_fn(dim, 3, |i, c| exact.weights[(i, c)] + 0.1 * ((i + 2 * c) % 3) as f64),
@@ -118,7 +118,7 @@ mod tests {
             assert!(best[c].is_near() && !found.is_near());
             assert!(found.objective - best[c].objective <= found.gap && found.objective > best[c].objective);
             let t: Vec<f64> = targets.iter().map(|&target| sign(target, c)).collect();
-            let scores = away.scores(z.as_ref());
+            let scores = away.scores(&z);
             let slacks: Vec<f64> = (0..n).map(|i| (1.0 - t[i] * scores[(c, i)]).max(0.0)).collect();
             let side = |s: f64| (0..n).filter(|&i| t[i] == s).map(|i| slacks[i]).sum::<f64>();
             let lighter = side(1.0).min(side(-1.0));
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn no_sample_on_one_side_and_nothing_to_lose_are_near() {
         let (z, _) = problem(4, 10);
-        let svm = one_vs_rest(z.as_ref(), &[0; 10], 2, 0.2, None).unwrap();
+        let svm = one_vs_rest(&z, &[0; 10], 2, 0.2, None).unwrap();
         assert!(distances(z.as_ref(), &[0; 10], None, &svm, 0.2).into_iter().all(|class| class.is_near()));
         let spoiled = Svm { weights: Mat::from_fn(4, 2, |_, _| f64::NAN), bias: vec![0.0; 2] };
         assert!(distances(z.as_ref(), &[0; 10], None, &spoiled, 0.2).into_iter().all(|class| !class.is_near()));

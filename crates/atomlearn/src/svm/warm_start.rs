@@ -188,7 +188,7 @@ mod tests {
         for (dim, n) in [(4, 60), (40, 60), (90, 30)] {
             let (z, targets) = problem(dim, n);
             let near = warm_start(z.as_ref(), &targets, 3, 0.2);
-            let exact = super::super::one_vs_rest(z.as_ref(), &targets, 3, 0.2, None).unwrap();
+            let exact = super::super::one_vs_rest(&z, &targets, 3, 0.2, None).unwrap();
             let value = |svm: &Svm| objective(svm, z.as_ref(), &targets, 0.2);
             let zero = Svm::zero(dim, 3);
             assert!(value(&near) - value(&exact) < 1e-2 * (value(&zero) - value(&exact)), "{dim} x {n}");
@@ -205,7 +205,7 @@ mod tests {
         let targets: Vec<usize> = (0..n).map(|j| j % n_classes).collect();
         let z = Mat::from_fn(dim, n, |i, j| noise(i, targets[j] * 13) + 0.2 * noise(i + 40, j));
         let near = warm_start(z.as_ref(), &targets, n_classes, 0.2);
-        let exact = super::super::one_vs_rest(z.as_ref(), &targets, n_classes, 0.2, None).unwrap();
+        let exact = super::super::one_vs_rest(&z, &targets, n_classes, 0.2, None).unwrap();
         let flat = Svm { weights: Mat::zeros(dim, n_classes), bias: vec![2.0 / n_classes as f64 - 1.0; n_classes] };
         let value = |svm: &Svm| objective(svm, z.as_ref(), &targets, 0.2);
         assert!(value(&near) - value(&exact) < 0.05 * (value(&flat) - value(&exact)));

@@ -1,7 +1,7 @@
 //! A dictionary by block coordinate descent, one atom at a time: inside the ball `|d_k| <= 1` (the update of online
 //! dictionary learning; Mairal et al., JMLR 2010) or on the sphere `|d_k| = 1`.
 
-use crate::linalg::{dot, frobenius, mul_add};
+use crate::linalg::{View, dot, frobenius, mul_add};
 use faer::{Mat, MatRef};
 
 /// Atoms whose residual is formed by one product; changes within are followed up one by one.
@@ -13,7 +13,8 @@ const DEAD: f64 = 1e-6;
 ///
 /// `a = (E_k - D F_k) / F_kk + d_k`, `d_k <- a / max(1, |a|)` is the exact minimiser over atom `k`, so `f` never rises
 /// (for a start inside the constraints). Atoms that no code uses (`F_kk = 0`) stay.
-pub fn descend(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, max_sweeps: usize, tol: f64) -> usize {
+pub fn descend(e: impl View, f: impl View, d: &mut Mat<f64>, max_sweeps: usize, tol: f64) -> usize {
+    let (e, f) = (e.view(), f.view());
     for done in 1..=max_sweeps {
         let moved = sweep(e, f, d, |k, a, old| {
             let weight = f[(k, k)];
@@ -33,9 +34,9 @@ pub fn descend(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, max_swe
 
 /// One sweep on the sphere, `d_k = a / |a|` with `a = E_k - D F_k + F_kk d_k`, the exact minimiser over atom `k`; returns
 /// the dead atoms, which no code uses, left as they are.
-pub fn sphere_sweep(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>) -> Vec<usize> {
+pub fn sphere_sweep(e: &Mat<f64>, f: &Mat<f64>, d: &mut Mat<f64>) -> Vec<usize> {
     let mut dead = Vec::new();
-    sweep(e, f, d, |k, a, old| {
+    sweep(e.as_ref(), f.as_ref(), d, |k, a, old| {
         let norm = dot(a, a).sqrt();
         if norm < DEAD || !norm.is_finite() {
             dead.push(k);
@@ -95,9 +96,9 @@ mod tests {
         for (m, k, n) in [(6, 4, 20), (6, 9, 20), (5, 8, 4)] {
             let (e, f, start) = problem(m, k, n, 0.7);
             let mut ball = start.clone();
-            descend(e.as_ref(), f.as_ref(), &mut ball, 1, 0.0);
+            descend(&e, &f, &mut ball, 1, 0.0);
             let mut sphere = start.clone();
-            assert!(sphere_sweep(e.as_ref(), f.as_ref(), &mut sphere).is_empty());
+            assert!(sphere_sweep(&e, &f, &mut sphere).is_empty());
             for swept in [&ball, &sphere] {
                 let mut before = value(e.as_ref(), f.as_ref(), start.as_ref());
                 for atom in 0..k {
@@ -120,7 +121,7 @@ mod tests {
         let f = gram(Mat::from_fn(90, n_atoms, noise));
         let mut plain = Mat::from_fn(6, n_atoms, |i, j| noise(j, i + 7));
         let mut blocked = plain.clone();
-        sphere_sweep(e.as_ref(), f.as_ref(), &mut blocked);
+        sphere_sweep(&e, &f, &mut blocked);
         for k in 0..n_atoms {
             let old = plain.subcols(k, 1).to_owned();
             let a = e.subcols(k, 1) - &plain * f.subcols(k, 1) + faer::Scale(f[(k, k)]) * old;
@@ -137,9 +138,9 @@ mod tests {
         f.col_mut(2).fill(0.0);
         f.row_mut(2).fill(0.0);
         let old = d.clone();
-        descend(e.as_ref(), f.as_ref(), &mut d, 50, 1e-9);
+        descend(&e, &f, &mut d, 50, 1e-9);
         assert!(d.col(2) == old.col(2) && d.is_all_finite());
-        assert_eq!(sphere_sweep(e.as_ref(), f.as_ref(), &mut d), [2]);
+        assert_eq!(sphere_sweep(&e, &f, &mut d), [2]);
         assert!(d.col(2) == old.col(2));
     }
 
@@ -148,10 +149,10 @@ mod tests {
         let wanted = faer::mat![[0.5, -0.5], [0.2, 0.1]];
         let identity = Mat::<f64>::identity(2, 2);
         let mut d = Mat::zeros(2, 2);
-        assert_eq!(descend(wanted.as_ref(), identity.as_ref(), &mut d, 100, 1e-8), 2);
+        assert_eq!(descend(&wanted, &identity, &mut d, 100, 1e-8), 2);
         assert!((&d - &wanted).norm_max() < 1e-8);
         // Nearly equal codes: the way from one atom to the other is long and flat.
         let f = faer::mat![[1.0, 0.9999], [0.9999, 1.0]];
-        assert_eq!(descend((&wanted * &f).as_ref(), f.as_ref(), &mut Mat::zeros(2, 2), 100, 1e-8), 100);
+        assert_eq!(descend((&wanted * &f).as_ref(), &f, &mut Mat::zeros(2, 2), 100, 1e-8), 100);
     }
 }

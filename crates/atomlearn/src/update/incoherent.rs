@@ -80,7 +80,7 @@ impl Incoherent {
         let mut settled = false;
         for _ in 0..MAX_STEPS {
             let target = e + faer::Scale(0.5 * rho) * (&v - &s);
-            descend(target.as_ref(), pulled.as_ref(), &mut d, SWEEPS, SWEEP_TOL);
+            descend(&target, &pulled, &mut d, SWEEPS, SWEEP_TOL);
             let next = mul(&*inverse, &d + &s);
             let apart = &d - &next;
             let moved = &next - &v;
@@ -219,7 +219,7 @@ mod tests {
             all
         };
         let mut plain = start.subcols(3, 4).to_owned();
-        descend(e.as_ref(), f.as_ref(), &mut plain, MAX_STEPS, SWEEP_TOL);
+        descend(&e, &f, &mut plain, MAX_STEPS, SWEEP_TOL);
         assert!(learned(0.0).subcols(3, 4) == plain);
         let overlap = |omega: f64| {
             let all = learned(omega);

@@ -148,7 +148,7 @@ impl<'a> Ksvd<'a> {
 
     /// Puts into a state what the next iteration needs; [`Ksvd::restore`] takes it out.
     pub(crate) fn store(&self, state: State) -> State {
-        self.codes.store(state.with("atoms", self.atoms.as_ref()).with_row("energies", &self.energies))
+        self.codes.store(state.with("atoms", &self.atoms).with_row("energies", &self.energies))
     }
 
     /// Goes on with `n_atoms` atoms after an iteration.

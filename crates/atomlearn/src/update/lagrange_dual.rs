@@ -42,13 +42,14 @@ pub struct Solution {
 
 /// Minimises `f(D)` under `|d_k| <= 1`; `start` is a feasible dictionary, never to be made worse.
 pub fn minimize(
-    e: MatRef<'_, f64>,
-    f: MatRef<'_, f64>,
-    start: MatRef<'_, f64>,
+    e: &Mat<f64>,
+    f: &Mat<f64>,
+    start: &Mat<f64>,
     multipliers: Option<&[f64]>,
     watch: &mut dyn Observer,
 ) -> Result<Solution> {
     let n_atoms = f.nrows();
+    let (e, f, start) = (e.as_ref(), f.as_ref(), start.as_ref());
     let trace: f64 = (0..n_atoms).map(|k| f[(k, k)]).sum();
     if trace <= 0.0 {
         return Ok(Solution { dictionary: start.to_owned(), multipliers: vec![0.0; n_atoms], value: 0.0 });
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     fn solve(e: &Mat<f64>, f: &Mat<f64>, d: &Mat<f64>) -> Solution {
-        minimize(e.as_ref(), f.as_ref(), d.as_ref(), None, &mut ()).unwrap()
+        minimize(&e, &f, &d, None, &mut ()).unwrap()
     }
 
     /// `|d_k| <= 1`, `delta >= 0`, complementary slackness and `D (F + Delta) = E`.
@@ -212,7 +213,7 @@ mod tests {
         let problem = Problem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
         let exact = problem.maximize(dual.multipliers.clone(), 1e-12).unwrap();
         let mut sweeps = start.clone();
-        descend(e.as_ref(), f.as_ref(), &mut sweeps, 10_000, 1e-15);
+        descend(&e, &f, &mut sweeps, 10_000, 1e-15);
         assert!((exact.w.transpose() - &sweeps).norm_max() < 2e-11);
         assert!((&dual.dictionary - &sweeps).norm_max() < 1e-6);
     }
@@ -245,8 +246,7 @@ mod tests {
             let found = solve(&e, &f, &d);
             assert!(found.dictionary.is_all_finite());
             assert!(found.value <= value(e.as_ref(), f.as_ref(), d.as_ref()) + 1e-12);
-            let again =
-                minimize(e.as_ref(), f.as_ref(), found.dictionary.as_ref(), Some(&found.multipliers), &mut ()).unwrap();
+            let again = minimize(&e, &f, &found.dictionary, Some(&found.multipliers), &mut ()).unwrap();
             assert!((again.value - found.value).abs() <= 1e-6 * found.value.abs());
         }
         let zero = solve(&Mat::zeros(4, 3), &Mat::zeros(3, 3), &problem(4, 3, 5, 1.0).2);

@@ -45,7 +45,7 @@ pub fn low_rank(e: MatRef<'_, f64>, f: MatRef<'_, f64>, weight: f64, start: &Mat
         let target = e + faer::Scale(0.5 * rho) * (&j + &s);
         let mut system = f.to_owned();
         add_diagonal(&mut system, 0.5 * rho);
-        descend(target.as_ref(), system.as_ref(), &mut d, SWEEPS, SWEEP_TOL);
+        descend(&target, &system, &mut d, SWEEPS, SWEEP_TOL);
         let next = shrink_singular_values(&d - &s, weight / rho)?;
         s += &next - &d;
         let apart = frobenius(&next - &d);

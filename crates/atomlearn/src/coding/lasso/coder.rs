@@ -1,7 +1,7 @@
 //! A dictionary made ready for the lasso codes of many batches of samples.
 
 use super::{InverseGram, LassoCodes, LassoLimits, LassoTask, lasso, lasso_with_inverse};
-use crate::linalg::gram;
+use crate::linalg::{View, gram};
 use faer::{Mat, MatRef};
 
 /// The inverse of the Gram matrix is of use up to this many atoms per feature; beyond, codes are sparse as a rule.
@@ -15,7 +15,8 @@ pub struct LassoCoder {
 
 impl LassoCoder {
     /// For penalized codes over these atoms.
-    pub fn penalized(dictionary: MatRef<'_, f64>) -> Self {
+    pub fn penalized(dictionary: impl View) -> Self {
+        let dictionary = dictionary.view();
         let mut coder = LassoCoder::plain(dictionary);
         if dictionary.ncols() as f64 <= ATOMS_PER_FEATURE * dictionary.nrows() as f64 {
             coder.inverse = InverseGram::new(coder.gram.as_ref(), dictionary.nrows());

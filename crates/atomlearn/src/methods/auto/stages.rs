@@ -352,7 +352,7 @@ impl Prepared {
     /// Its contribution in a graph; `energy` is the kernel value of the sample with itself.
     fn export(&self, graph: &mut Graph, values: &Value, energy: &Value, n_classes: usize) -> Value {
         let scores = match &self.rule {
-            Rule::Linear(rule) => graph.linear(values, rule.weights.as_ref(), &rule.bias),
+            Rule::Linear(rule) => graph.linear(values, &rule.weights, &rule.bias),
             Rule::Residual(inverse, residuals) => export_residual(graph, values, energy, inverse.as_ref(), residuals),
             Rule::FeatureResidual(residuals) => {
                 let found = residuals.export(graph, values);

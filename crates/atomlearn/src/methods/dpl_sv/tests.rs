@@ -88,7 +88,7 @@ fn objective(p: &DplSv, train: &Dataset, pairs: &[Pair], omega: &[Mat<f64>], svm
         z.subrows_mut(first, omega.nrows()).copy_from(mul(omega, train.x()));
         first += omega.nrows();
     }
-    let scores = svm.scores(z.as_ref());
+    let scores = svm.scores(&z);
     for (i, &target) in train.targets().iter().enumerate() {
         for c in 0..train.n_classes() {
             let slack = (1.0 - sign(target, c) * scores[(c, i)]).max(0.0);
@@ -119,7 +119,7 @@ fn no_step_raises_the_objective() {
                 held = now;
             };
             let z = projected(&omega, &train);
-            svm = svm::one_vs_rest(z.as_ref(), &targets, 3, 1.0 / p.theta, Some(&svm)).unwrap();
+            svm = svm::one_vs_rest(&z, &targets, 3, 1.0 / p.theta, Some(&svm)).unwrap();
             falls(&pairs, &omega, &svm, "SVMs");
             let codes: Vec<MatRef<'_, f64>> = pairs.iter().map(|pair| pair.codes.as_ref()).collect();
             projections.descend(&codes, &svm, &mut omega).unwrap();
@@ -133,7 +133,7 @@ fn no_step_raises_the_objective() {
             falls(&pairs, &omega, &svm, "codes");
             let terms: f64 = p.terms(&train, &pairs, &omega).iter().map(|term| term.1).sum();
             let z = projected(&omega, &train);
-            let (norms, losses) = svm.objective_terms(svm.scores(z.as_ref()).as_ref(), &targets);
+            let (norms, losses) = svm.objective_terms(&svm.scores(&z), &targets);
             assert!((terms + 2.0 * lambda2 * norms + p.strength() * losses - held).abs() < 1e-9 * held);
         }
         // Repeated, the sweeps end where the gradient over all projections is zero; with much weight that takes long.

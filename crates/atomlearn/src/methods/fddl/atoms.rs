@@ -27,12 +27,12 @@ impl AtomStep {
 
     /// One sweep on the sphere; returns the dead atoms, left as they are.
     pub fn sphere(&self, d: &mut Mat<f64>) -> Vec<usize> {
-        sphere_sweep(self.e.as_ref(), self.f.as_ref(), d)
+        sphere_sweep(&self.e, &self.f, d)
     }
 
     /// Sweeps in the ball; unused atoms stay as they are. True if they settled.
     pub fn ball(&self, d: &mut Mat<f64>) -> bool {
-        descend(self.e.as_ref(), self.f.as_ref(), d, SWEEPS, SWEEP_TOL) < SWEEPS
+        descend(&self.e, &self.f, d, SWEEPS, SWEEP_TOL) < SWEEPS
     }
 }
 

@@ -76,12 +76,12 @@ impl Iterate {
         let state = State::after(iter, converged)
             .with_value("ridge", self.ridge)
             .with_value("placed", self.code_space.is_some())
-            .with("dictionary", self.d.as_ref())
+            .with("dictionary", &self.d)
             .with_blocks("atom_counts", &self.blocks)
-            .with("space_e", self.factored.e_t.as_ref())
-            .with("space_q", self.factored.q.as_ref())
+            .with("space_e", &self.factored.e_t)
+            .with("space_q", &self.factored.q)
             .with_svm(&self.svm)
-            .with("scores", self.scores.as_ref())
+            .with("scores", &self.scores)
             .with_value("has_kernel", self.null_space.is_some());
         match &self.null_space {
             Some(null_space) => state.with("kernel", null_space.basis()),

@@ -199,7 +199,7 @@ impl LcdlRounds {
         let graph = AtomGraph::new(&self.d, self.params.knn, self.params.affinity);
         let graph_term = self.params.graph_term(&graph, None, &self.code_q, &code_gram, self.ridge.unwrap_or(0.0));
         let next = factored.dictionary();
-        let change = relative_change(next.as_ref(), self.d.as_ref());
+        let change = relative_change(&next, &self.d);
         self.progress = LcdlProgress { residual: step.residual, graph: graph_term, change };
         (self.d, self.factored) = (next, factored);
         Ok(same)

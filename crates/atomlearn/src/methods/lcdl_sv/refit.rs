@@ -59,8 +59,8 @@ impl LcdlSv {
         let mut fit = |map: MatRef<'_, f64>| {
             let codes = mul(map, train.x());
             let start = warm_start.and_then(|model| model.svm_with_codes(map));
-            let svm = svm::one_vs_rest(codes.as_ref(), &targets, train.n_classes(), tau, start.as_ref())?;
-            svm::settle(codes.as_ref(), &targets, svm, tau, watch)
+            let svm = svm::one_vs_rest(&codes, &targets, train.n_classes(), tau, start.as_ref())?;
+            svm::settle(&codes, &targets, svm, tau, watch)
         };
         if map.nrows() <= map.ncols() {
             return fit(map);

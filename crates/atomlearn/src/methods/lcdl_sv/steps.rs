@@ -210,7 +210,7 @@ impl TrainingRun<'_> {
         let tau = 1.0 / self.params.theta;
         if self.params.svm_solver == Solver::Lbfgs {
             // Its stopping rule looks at single coordinates, so fidelity needs the original ones.
-            let svm = svm::lbfgs::one_vs_rest(mul(q, y).as_ref(), &self.targets, n_classes, tau);
+            let svm = svm::lbfgs::one_vs_rest(&mul(q, y), &self.targets, n_classes, tau);
             let in_span = mul(q.transpose(), &svm.weights);
             let svm = Svm { weights: mul(q, &in_span), bias: svm.bias };
             return Ok(SvmStep { svm, scores: mul(in_span.transpose(), y) });
@@ -235,7 +235,7 @@ impl TrainingRun<'_> {
         }
         let weights = mul(q.transpose(), &last.svm.weights);
         let in_span = Svm { weights, bias: last.svm.bias.clone() };
-        let found = svm::settle(y.as_ref(), &self.targets, in_span.clone(), 1.0 / self.params.theta, watch)?;
+        let found = svm::settle(&y, &self.targets, in_span.clone(), 1.0 / self.params.theta, watch)?;
         if found == in_span {
             return Ok(last);
         }
@@ -325,7 +325,7 @@ impl LcdlSv {
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`.
     fn support_vector_term(&self, SvmStep { svm, scores }: &SvmStep, targets: &[usize]) -> f64 {
-        let (norms, losses) = svm.objective_terms(svm.with_bias(scores.clone()).as_ref(), targets);
+        let (norms, losses) = svm.objective_terms(&svm.with_bias(scores.clone()), targets);
         2.0 * self.lambda2 * (norms + self.theta * losses)
     }
 }

@@ -41,7 +41,7 @@ fn reported_objective_equals_its_definition() {
     let z = Spd::new(a, "t").unwrap().solve(mul(d0.transpose(), train.x()));
     let fit = (train.x() - mul(&model.dictionary, &z)).squared_norm_l2();
     let smooth = lcdl.lambda1 * mul(z.transpose(), mul(graph.laplacian(), &z)).diagonal().column_vector().sum();
-    let (norms, losses) = model.svm.objective_terms(model.svm.scores(z.as_ref()).as_ref(), &train.targets());
+    let (norms, losses) = model.svm.objective_terms(&model.svm.scores(&z), &train.targets());
     let expected = [fit, smooth, 2.0 * lcdl.lambda2 * (norms + lcdl.theta * losses)];
     for ((name, found), expected) in trace.steps[1].terms.iter().zip(expected) {
         assert!((found - expected).abs() < 1e-9 * expected.max(1e-3), "{name}: {found} against {expected}");
@@ -138,9 +138,9 @@ fn samples_as_atoms_need_no_iterations() {
     assert_eq!(model.dictionary, train.x().to_owned());
     let codes = crate::coding::ridge::ridge_map(train.x(), lcdl.eta1(), "t").unwrap();
     let codes = mul(&codes, train.x());
-    let svm = svm::one_vs_rest(codes.as_ref(), &train.targets(), 4, 1.0 / lcdl.theta, None).unwrap();
+    let svm = svm::one_vs_rest(&codes, &train.targets(), 4, 1.0 / lcdl.theta, None).unwrap();
     let rules = model.scores_by_rule(test.x()).unwrap();
-    assert!((&rules[1].1 - svm.scores(codes.as_ref())).norm_max() < 1e-7);
+    assert!((&rules[1].1 - svm.scores(&codes)).norm_max() < 1e-7);
     assert!(rules.iter().all(|(_, scores)| best_class(scores) == test.targets()));
 }
 

@@ -44,7 +44,7 @@ impl LrsdlModel {
         let decision = Decision { rules: GLOBAL_LOCAL, rule: params.rule, gamma: params.gamma };
         LrsdlModel {
             atoms: ClassDictionary::new(classes, dictionary, blocks.clone(), Some(shared), decision),
-            coder: LassoCoder::penalized(stacked.as_ref()),
+            coder: LassoCoder::penalized(&stacked),
             residuals: ClassResiduals::new(dictionary, blocks),
             stacked,
             params: params.clone(),

@@ -53,9 +53,9 @@ struct SadlSums {
 impl SadlSums {
     /// Of the codes `Omega X`.
     fn at_start(omega: &Mat<f64>, moments: &Moments) -> Self {
-        let zx = mul(omega.as_ref(), moments.outer.as_ref());
-        let lz = mul(omega.as_ref(), moments.sums.as_ref()).transpose().to_owned();
-        SadlSums { zz: mul(zx.as_ref(), omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
+        let zx = mul(&omega, &moments.outer);
+        let lz = mul(&omega, &moments.sums).transpose().to_owned();
+        SadlSums { zz: mul(&zx, omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
     }
 
     fn take(stats: &mut PartialStats, chain: &SparseChain, moments: &Moments) -> Result<Self> {
@@ -140,10 +140,10 @@ impl SadlRounds {
         let (mu, safety) = (*penalty, *safety);
         let goals = [sums.hz(q.nrows()), sums.lz.clone()];
         let pulled = |k: usize| Scale(1.0 / mu - 1.0 / rho) * &sums.multipliers[k].yz + &goals[k];
-        let reached = mul(q.as_ref(), sums.zz.as_ref());
-        let label_error = pulled(1) - mul(w.as_ref(), reached.as_ref());
+        let reached = mul(&q, &sums.zz);
+        let label_error = pulled(1) - mul(&w, &reached);
         let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(sums.zz.as_ref()) + delta / mu));
-        let step = pulled(0) - reached + mul(w.transpose(), label_error.as_ref()) - Scale(delta / mu) * &*q;
+        let step = pulled(0) - reached + mul(w.transpose(), &label_error) - Scale(delta / mu) * &*q;
         *q += Scale(1.0 / eta) * step;
         let reached = mul(&q, &sums.zz);
         let structured = mul(&reached, q.transpose());
@@ -156,7 +156,7 @@ impl SadlRounds {
         for (k, map) in maps.iter().enumerate() {
             let MultiplierSums { yz, goal_y, energy } = &sums.multipliers[k];
             let gap = sums.gap(map, &goals[k], n * (map.nrows() / w.nrows()) as f64);
-            let gap_y = goal_y - inner(yz.as_ref(), map.as_ref());
+            let gap_y = goal_y - inner(&yz, &map);
             misfit += (rho * rho * gap - 2.0 * rho * gap_y + energy).max(0.0).sqrt() / (rho + mu);
         }
         (*last, *penalty) = (Some(mu), Duals::next_penalty(mu));

@@ -81,8 +81,8 @@ impl SvgdlRounds {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
         let trace = |a: &Mat<f64>| trace(a);
         let last = self.multipliers.as_deref();
-        let step = lagrange_dual::minimize(cross.transpose(), code_gram.as_ref(), self.d.as_ref(), last, watch)?;
-        let change = relative_change(step.dictionary.as_ref(), self.d.as_ref());
+        let step = lagrange_dual::minimize(&cross.transpose().to_owned(), &code_gram, &self.d, last, watch)?;
+        let change = relative_change(&step.dictionary, &self.d);
         let residual = (trace(&moments.outer) + step.value).max(0.0);
         self.progress = SvgdlProgress { residual, codes: trace(&code_gram), change };
         (self.d, self.multipliers) = (step.dictionary, Some(step.multipliers));
