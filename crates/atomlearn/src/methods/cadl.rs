@@ -138,7 +138,7 @@ impl Fit for Cadl {
                 true => (&now.responses, self.classifiers(seen, &now.responses, &now.svm)?),
                 false => (&now.codes, now.svm.clone()),
             };
-            let svm = svm::settle(&codes, &seen.targets(), svm, 1.0 / self.theta, watch)?;
+            let svm = svm::settle(codes, &seen.targets(), svm, 1.0 / self.theta, watch)?;
             let analysis = span.lift_columns(&now.analysis);
             Ok(CadlModel::new(train.classes().to_vec(), analysis, atoms.clone(), svm))
         };
@@ -309,7 +309,7 @@ impl Cadl {
 
     /// Step 3: the SVM of these codes, from the previous one.
     fn classifiers(&self, train: &Dataset, codes: &Mat<f64>, previous: &Svm) -> Result<Svm> {
-        svm::one_vs_rest(&codes, &train.targets(), train.n_classes(), 1.0 / self.theta, Some(previous))
+        svm::one_vs_rest(codes, &train.targets(), train.n_classes(), 1.0 / self.theta, Some(previous))
     }
 
     /// The terms of `J`.

@@ -168,7 +168,7 @@ impl Fit for DplSv {
                 state: &|state| {
                     let state = dpl::store(&pairs, state.with_value("held", objective));
                     let rows = omega.iter().enumerate();
-                    rows.fold(state, |state, (c, omega)| state.with(format!("omega.{c}"), &omega)).with_svm(&svm)
+                    rows.fold(state, |state, (c, omega)| state.with(format!("omega.{c}"), omega)).with_svm(&svm)
                 },
             };
             if iterations.report(iter, &done, watch)?.is_break() {

@@ -234,7 +234,7 @@ impl LcleDl {
         match self.constraint {
             Constraint::Free => Ok((mul(&e, pinv_spsd(&f, NEGLIGIBLE, "LCLE-DL dictionary")?), None)),
             Constraint::Ball => {
-                let found = lagrange_dual::minimize(&e, &f, &d, multipliers.as_deref(), watch)?;
+                let found = lagrange_dual::minimize(&e, &f, d, multipliers.as_deref(), watch)?;
                 Ok((found.dictionary, Some(found.multipliers)))
             }
         }

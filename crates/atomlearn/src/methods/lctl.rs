@@ -185,7 +185,7 @@ impl Lctl {
 
     /// Step 3: `M`.
     fn label_map(&self, problem: &Problem<'_>, z: &Mat<f64>) -> Result<Mat<f64>> {
-        ridge_readout(&z, &problem.targets, problem.rows.len(), self.delta)
+        ridge_readout(z, &problem.targets, problem.rows.len(), self.delta)
     }
 
     /// The terms of `J`.

@@ -177,7 +177,7 @@ impl Odl {
     /// The sums of all samples' codes over one dictionary, without forgetting.
     fn sums(&self, dictionary: &Mat<f64>, train: &Dataset, targets: &[usize]) -> Learned {
         let mut learned = Learned::new(dictionary.clone(), train.n_classes());
-        let z = code(&LassoCoder::penalized(&dictionary), dictionary.as_ref(), train.x(), self.lambda);
+        let z = code(&LassoCoder::penalized(dictionary), dictionary.as_ref(), train.x(), self.lambda);
         learned.add(train.x(), targets, &z.codes.to_dense(), 1.0);
         learned.batches = train.n_samples().div_ceil(self.batch_size);
         learned

@@ -133,7 +133,7 @@ fn system(products: &Mat<f64>, blocks: &Blocks, lambda: f64, gamma: f64) -> Mat<
 /// The code of every training sample over all others, its own entry zero.
 fn left_out_codes(products: &Mat<f64>, blocks: &Blocks, lambda: f64, gamma: f64) -> Result<Mat<f64>> {
     let inverse = Spd::new(system(products, blocks, lambda, gamma), "ProCRC leave-one-out")?.into_inverse();
-    let mut codes = mul(&inverse, &products);
+    let mut codes = mul(&inverse, products);
     for i in 0..codes.ncols() {
         let own = inverse[(i, i)];
         let w_i = codes[(i, i)] - own * products[(i, i)];
@@ -282,7 +282,7 @@ mod tests {
         let model = ProCrc { lambda: Some(lambda), gamma: Some(gamma) }.fit(&train, &mut ()).unwrap();
         let x = Mat::from_fn(12, 1, |i, _| (i as f64).cos());
         let objective = |z: &Mat<f64>| {
-            let whole = mul(train.x(), &z);
+            let whole = mul(train.x(), z);
             let agreement: f64 = train
                 .blocks()
                 .ranges()

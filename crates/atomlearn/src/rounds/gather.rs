@@ -109,7 +109,7 @@ impl Partition<'_> {
             }
         });
         for (sums, scatters) in strips {
-            MomentSums { sums, scatters: scatters.iter().map(|scatter| packed(scatter)).collect() }.put(stats);
+            MomentSums { sums, scatters: scatters.iter().map(packed).collect() }.put(stats);
         }
         Ok(())
     }

@@ -182,8 +182,8 @@ impl SadlCodes {
             by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
         }
         let of_constraint = |y: &Mat<f64>| MultiplierSums {
-            yz: mul(&y, z.transpose()),
-            goal_y: inner(goal(y.nrows(), targets, n_classes).as_ref(), &y),
+            yz: mul(y, z.transpose()),
+            goal_y: inner(goal(y.nrows(), targets, n_classes).as_ref(), y),
             energy: y.squared_norm_l2(),
         };
         SparseSums {

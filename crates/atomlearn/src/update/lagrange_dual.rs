@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn solve(e: &Mat<f64>, f: &Mat<f64>, d: &Mat<f64>) -> Solution {
-        minimize(&e, &f, &d, None, &mut ()).unwrap()
+        minimize(e, f, d, None, &mut ()).unwrap()
     }
 
     /// `|d_k| <= 1`, `delta >= 0`, complementary slackness and `D (F + Delta) = E`.

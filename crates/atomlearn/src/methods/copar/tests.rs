@@ -126,7 +126,7 @@ fn orthogonal_classes_without_shared_atoms_are_dictionary_learning_with_doubled_
         params.dictionary_step(&all, &mut atoms, &z).unwrap();
         for (c, d) in apart.iter_mut().enumerate() {
             let z = lasso_codes(all.class(c), d.as_ref(), 0.01);
-            descend(&mul(all.class(c), z.transpose()), &outer_gram(&z), d, 1000, 1e-10);
+            descend(mul(all.class(c), z.transpose()), outer_gram(&z), d, 1000, 1e-10);
         }
     }
     for (c, d) in apart.iter().enumerate() {

@@ -235,7 +235,7 @@ impl TrainingRun<'_> {
         }
         let weights = mul(q.transpose(), &last.svm.weights);
         let in_span = Svm { weights, bias: last.svm.bias.clone() };
-        let found = svm::settle(&y, &self.targets, in_span.clone(), 1.0 / self.params.theta, watch)?;
+        let found = svm::settle(y, &self.targets, in_span.clone(), 1.0 / self.params.theta, watch)?;
         if found == in_span {
             return Ok(last);
         }

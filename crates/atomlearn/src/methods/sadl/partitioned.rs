@@ -53,8 +53,8 @@ struct SadlSums {
 impl SadlSums {
     /// Of the codes `Omega X`.
     fn at_start(omega: &Mat<f64>, moments: &Moments) -> Self {
-        let zx = mul(&omega, &moments.outer);
-        let lz = mul(&omega, &moments.sums).transpose().to_owned();
+        let zx = mul(omega, &moments.outer);
+        let lz = mul(omega, &moments.sums).transpose().to_owned();
         SadlSums { zz: mul(&zx, omega.transpose()), zx, lz, multipliers: Vec::new(), absolute: 1.0 }
     }
 
@@ -156,7 +156,7 @@ impl SadlRounds {
         for (k, map) in maps.iter().enumerate() {
             let MultiplierSums { yz, goal_y, energy } = &sums.multipliers[k];
             let gap = sums.gap(map, &goals[k], n * (map.nrows() / w.nrows()) as f64);
-            let gap_y = goal_y - inner(&yz, &map);
+            let gap_y = goal_y - inner(yz, map);
             misfit += (rho * rho * gap - 2.0 * rho * gap_y + energy).max(0.0).sqrt() / (rho + mu);
         }
         (*last, *penalty) = (Some(mu), Duals::next_penalty(mu));
