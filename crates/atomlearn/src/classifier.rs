@@ -123,7 +123,7 @@ pub struct Atoms<'a> {
     /// What they are for.
     pub kind: AtomKind,
     /// The atoms themselves, after preprocessing.
-    pub columns: MatRef<'a, f64>,
+    pub columns: &'a Mat<f64>,
     /// Their classes, for methods whose atoms belong to classes.
     pub classes: Option<&'a Blocks>,
 }

@@ -11,13 +11,13 @@
 //! share `G` and `M`, and each needs one system of size `|phi|`.
 
 use crate::params::words;
-use faer::{Mat, MatRef};
+use faer::Mat;
 use rayon::prelude::*;
 
 /// The linear classifiers as the code step sees them.
 pub struct Margins<'a> {
     /// `M = U^T P U`, classes x classes.
-    pub coupling: MatRef<'a, f64>,
+    pub coupling: &'a Mat<f64>,
     /// `b`.
     pub bias: &'a [f64],
     /// `a = 2 lambda2 theta`.
@@ -40,7 +40,7 @@ impl Margins<'_> {
     /// The weights `W` (classes x samples) of the correction `Z = Z0 + a G W`.
     ///
     /// `base` holds `U^T z0` and `previous` the scores `U^T z_old` that choose `phi`, both without bias.
-    pub fn weights(&self, base: MatRef<'_, f64>, previous: MatRef<'_, f64>, set: MarginSet) -> Mat<f64> {
+    pub fn weights(&self, base: &Mat<f64>, previous: &Mat<f64>, set: MarginSet) -> Mat<f64> {
         let (n_classes, n) = base.shape();
         let mut weights = Mat::zeros(n_classes, n);
         if self.strength == 0.0 || n_classes == 0 {
@@ -211,17 +211,13 @@ mod tests {
             }
         }
 
-        fn codes(&self, previous: MatRef<'_, f64>, active: MarginSet) -> (Mat<f64>, Mat<f64>) {
+        fn codes(&self, previous: &Mat<f64>, active: MarginSet) -> (Mat<f64>, Mat<f64>) {
             let g = Spd::new(self.a.clone(), "t").unwrap().solve(&self.u);
             let coupling = mul(self.u.transpose(), &g);
-            let margins = Margins {
-                coupling: coupling.as_ref(),
-                bias: &self.bias,
-                strength: self.strength,
-                targets: &self.targets,
-            };
+            let margins =
+                Margins { coupling: &coupling, bias: &self.bias, strength: self.strength, targets: &self.targets };
             let base = mul(self.u.transpose(), &self.z0);
-            let w = margins.weights(base.as_ref(), previous, active);
+            let w = margins.weights(&base, previous, active);
             let z = &self.z0 + faer::Scale(self.strength) * mul(&g, &w);
             (z, w)
         }
@@ -236,7 +232,7 @@ mod tests {
         for strength in [1e-5, 0.3, 10.0] {
             let p = Problem::new(8, 5, 12, strength);
             let previous = Mat::from_fn(5, 12, |c, i| ((c * 3 + i * 5) % 7) as f64 / 2.0 - 1.5);
-            let (z, w) = p.codes(previous.as_ref(), MarginSet::OnePass);
+            let (z, w) = p.codes(&previous, MarginSet::OnePass);
             for i in 0..12 {
                 let phi: Vec<usize> = (0..5).filter(|&c| p.sign(i, c) * (previous[(c, i)] + p.bias[c]) < 1.0).collect();
                 let up = Mat::from_fn(8, phi.len(), |r, q| p.u[(r, phi[q])]);
@@ -258,7 +254,7 @@ mod tests {
     fn converged_active_set_fits_itself_and_zeroes_the_gradient() {
         let p = Problem::new(8, 5, 40, 2.0);
         let base = mul(p.u.transpose(), &p.z0);
-        let (z, w) = p.codes(base.as_ref(), MarginSet::Converged);
+        let (z, w) = p.codes(&base, MarginSet::Converged);
         let scores = mul(p.u.transpose(), &z);
         for i in 0..40 {
             let mut gradient = mul(&p.a, z.subcols(i, 1) - p.z0.subcols(i, 1));
@@ -284,7 +280,7 @@ mod tests {
         let p = Problem { a, u, bias: vec![0.1, -0.2], strength: 0.5, targets: vec![0, 1], z0 };
         let base = mul(p.u.transpose(), &p.z0);
         assert!((&base - mat![[0.56, -0.58], [0.29, 0.6966666667]]).norm_max() < 1e-9);
-        let (z, w) = p.codes(base.as_ref(), MarginSet::OnePass);
+        let (z, w) = p.codes(&base, MarginSet::OnePass);
         let expected_w = mat![[-0.1302893327, -0.1225122674], [-0.5706617027, 0.1631453515]];
         assert!((w - expected_w).norm_max() < 1e-9);
         let expected_z = mat![
@@ -294,7 +290,7 @@ mod tests {
             [0.7267546152, 0.0716845624]
         ];
         assert!((&z - expected_z).norm_max() < 1e-9);
-        let (converged, _) = p.codes(base.as_ref(), MarginSet::Converged);
+        let (converged, _) = p.codes(&base, MarginSet::Converged);
         assert!((z.subcols(0, 1) - converged.subcols(0, 1)).norm_max() > 1e-3, "class 1 must leave the active set");
     }
 }

@@ -148,7 +148,7 @@ impl Graph {
         for (c, range) in blocks.ranges().enumerate() {
             range.for_each(|k| member[(k, c)] = 1.0);
         }
-        self.times(x, member.as_ref())
+        self.times(x, &member)
     }
 
     /// `-x`.

@@ -138,7 +138,7 @@ impl KernelMap {
     /// The map as part of an ONNX graph.
     pub fn export(&self, graph: &mut Graph, x: &Value) -> Value {
         let similar = self.kernel.export(self.gamma[(0, 0)], self.landmarks.as_ref(), graph, x);
-        graph.times(&similar, self.root.as_ref())
+        graph.times(&similar, &self.root)
     }
 
     /// The kernel.

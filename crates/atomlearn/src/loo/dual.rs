@@ -64,8 +64,8 @@ impl<'a> Coder<'a> {
         kappa: f64,
         inverse: Mat<f64>,
     ) -> Self {
-        let sums = class_sums(inverse.as_ref(), blocks, roots).transpose().to_owned();
-        let cross = class_sums(sums.as_ref(), blocks, roots);
+        let sums = class_sums(&inverse, blocks, roots).transpose().to_owned();
+        let cross = class_sums(&sums, blocks, roots);
         let sums = Sums {
             kappa,
             counts: class_weights(blocks, roots),
@@ -179,7 +179,8 @@ fn hat(x: MatRef<'_, f64>, scatter: MatRef<'_, f64>, kappa: f64) -> Result<Mat<f
 }
 
 /// `a Y` for one-hot labels `Y`, times the roots of weights if there are any: sums of the columns of each class.
-fn class_sums(a: MatRef<'_, f64>, blocks: &Blocks, roots: Option<&[f64]>) -> Mat<f64> {
+fn class_sums(a: impl View, blocks: &Blocks, roots: Option<&[f64]>) -> Mat<f64> {
+    let a = a.view();
     let mut sums = Mat::zeros(a.nrows(), blocks.len());
     wide!({
         for (c, range) in blocks.ranges().enumerate() {

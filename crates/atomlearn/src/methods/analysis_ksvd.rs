@@ -308,7 +308,7 @@ impl Classifier for AnalysisKsvdModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Analysis, columns: self.analysis.as_ref(), classes: None })
+        Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {
@@ -324,7 +324,7 @@ impl Classifier for AnalysisKsvdModel {
     }
 
     fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
-        let products = graph.times(x, self.analysis.as_ref());
+        let products = graph.times(x, &self.analysis);
         let cut = graph.scalar(self.cut);
         let above = graph.op("Sub", &[&products, &cut]);
         let above = graph.positive(&above);

@@ -254,10 +254,10 @@ impl Cadl {
         }
         let coupling = gram(u);
         let targets = train.targets();
-        let margins = Margins { coupling: coupling.as_ref(), bias: &state.svm.bias, strength, targets: &targets };
+        let margins = Margins { coupling: &coupling, bias: &state.svm.bias, strength, targets: &targets };
         let base = mul(u.transpose(), &state.responses);
         let previous = mul(u.transpose(), &state.codes);
-        let weights = margins.weights(base.as_ref(), previous.as_ref(), self.active_set());
+        let weights = margins.weights(&base, &previous, self.active_set());
         mul_add(codes.as_mut(), strength, u, &weights);
         codes
     }
@@ -363,7 +363,7 @@ impl Classifier for CadlModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Analysis, columns: self.analysis.as_ref(), classes: Some(&self.atoms) })
+        Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: Some(&self.atoms) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -94,7 +94,7 @@ impl ClassDictionary {
     fn code(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         let correlations = mul(self.atoms.transpose(), x);
         let task = LassoTask::Penalized(self.decision.gamma);
-        self.coder.codes(correlations.as_ref(), &column_energies(x), task, TEST_LIMITS).codes.to_dense()
+        self.coder.codes(&correlations, &column_energies(x), task, TEST_LIMITS).codes.to_dense()
     }
 
     fn global_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -124,7 +124,7 @@ impl ClassDictionary {
             let mut own = Mat::zeros(range.len() + n_shared, x.ncols());
             own.subrows_mut(0, range.len()).copy_from(correlations.subrows(range.start, range.len()));
             own.subrows_mut(range.len(), n_shared).copy_from(correlations.subrows(n_atoms, n_shared));
-            let found = self.local[c].codes(own.as_ref(), &energies, LassoTask::Penalized(gamma), TEST_LIMITS);
+            let found = self.local[c].codes(&own, &energies, LassoTask::Penalized(gamma), TEST_LIMITS);
             for i in 0..x.ncols() {
                 let code = found.codes.sample(i).1;
                 let l1: f64 = code.iter().map(|a| a.abs()).sum();
@@ -173,7 +173,7 @@ impl Classifier for ClassDictionary {
     fn atoms(&self) -> Option<Atoms<'_>> {
         // Shared atoms belong to no class.
         let classes = Some(&self.blocks).filter(|blocks| blocks.total() == self.atoms.ncols());
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.atoms.as_ref(), classes })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.atoms, classes })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -190,7 +190,7 @@ impl Copar {
         let samples = train.blocks();
         let n_atoms = atoms.classes.total();
         let shared = n_atoms..n_atoms + atoms.shared;
-        let mut step = Incoherent::new(atoms.d.as_ref(), self.eta)?;
+        let mut step = Incoherent::new(&atoms.d, self.eta)?;
         let mut all_settled = true;
         for (c, own) in atoms.classes.clone().ranges().enumerate() {
             let of_class = samples.range(c);
@@ -204,7 +204,7 @@ impl Copar {
             mul_add(both.as_mut(), -1.0, shared_atoms, zc.subrows(shared.start, shared.len()));
             let e = mul(&both, own_codes.transpose());
             let f = faer::Scale(2.0) * outer_gram(own_codes);
-            all_settled &= step.update(&mut atoms.d, own, e.as_ref(), f.as_ref())?;
+            all_settled &= step.update(&mut atoms.d, own, &e, &f)?;
         }
         let mut both = faer::Scale(2.0) * train.x();
         mul_add(both.as_mut(), -1.0, atoms.d.subcols(0, n_atoms), z.subrows(0, n_atoms));
@@ -216,7 +216,7 @@ impl Copar {
         let shared_codes = z.subrows(shared.start, shared.len());
         let e = mul(&both, shared_codes.transpose());
         let f = faer::Scale(2.0) * outer_gram(shared_codes);
-        Ok(step.update(&mut atoms.d, shared, e.as_ref(), f.as_ref())? && all_settled)
+        Ok(step.update(&mut atoms.d, shared, &e, &f)? && all_settled)
     }
 
     /// The terms of `J`.

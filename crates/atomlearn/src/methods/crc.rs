@@ -190,11 +190,7 @@ impl Classifier for CrcModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms {
-            kind: AtomKind::Dictionary,
-            columns: self.dictionary.as_ref(),
-            classes: Some(self.coder.blocks()),
-        })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.coder.blocks()) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -299,11 +299,7 @@ impl Classifier for DplSvModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms {
-            kind: AtomKind::Dictionary,
-            columns: self.dictionary.as_ref(),
-            classes: Some(self.residuals.blocks()),
-        })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.residuals.blocks()) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

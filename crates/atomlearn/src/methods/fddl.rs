@@ -197,7 +197,7 @@ impl Fit for Fddl {
             None => self.start(data, watch)?,
             Some(state) => Iterate::restore(state, data)?,
         };
-        let mut codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
+        let mut codes = CodeStep::new(x, &d, (&atoms, samples), weights);
         for iter in iterations.left() {
             codes.solve(&mut z, self.code_iter, self.code_tol);
             let mut before = d.clone();
@@ -207,8 +207,8 @@ impl Fit for Fddl {
                 watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
                 before = Mat::zeros(d.nrows(), d.ncols());
             }
-            codes = CodeStep::new(x, d.as_ref(), (&atoms, samples), weights);
-            let terms = codes.terms(z.as_ref());
+            codes = CodeStep::new(x, &d, (&atoms, samples), weights);
+            let terms = codes.terms(&z);
             let change = relative_change(&d, &before);
             let done = Done {
                 terms: &terms,
@@ -252,7 +252,7 @@ impl Fddl {
         if self.refit {
             codes.solve(&mut z, self.code_iter, self.code_tol);
         }
-        codes::class_means(z.as_ref(), samples).0
+        codes::class_means(&z, samples).0
     }
 
     /// The dictionary step; returns the atoms that died, and whether the others settled.
@@ -276,7 +276,7 @@ impl FddlModel {
     fn code(&self, x: MatRef<'_, f64>) -> (Mat<f64>, Mat<f64>) {
         let correlations = mul(self.dictionary.transpose(), x);
         let task = LassoTask::Penalized(self.params.halved(self.params.gamma));
-        let codes = self.coder.codes(correlations.as_ref(), &energies(x), task, TEST_LIMITS).codes;
+        let codes = self.coder.codes(&correlations, &energies(x), task, TEST_LIMITS).codes;
         (codes.to_dense(), correlations)
     }
 
@@ -286,7 +286,7 @@ impl FddlModel {
         let squared = self.residuals.of(x, z.as_ref(), correlations.as_ref()).squared;
         let (n_classes, n) = squared.shape();
         let fit = |c, i| if self.blocks.size(c) == 0 { f64::INFINITY } else { squared[(c, i)] };
-        vec![Mat::from_fn(n_classes, n, fit), codes::distances_from(&self.means, z.as_ref())]
+        vec![Mat::from_fn(n_classes, n, fit), codes::distances_from(&self.means, &z)]
     }
 
     fn global_scores(&self, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -342,7 +342,7 @@ impl Classifier for FddlModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: Some(&self.blocks) })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

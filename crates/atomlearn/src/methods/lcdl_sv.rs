@@ -315,8 +315,8 @@ fn fuse(residual: &Mat<f64>, svm: &Mat<f64>, eta2: f64) -> Mat<f64> {
 }
 
 /// Share of samples whose largest score is that of their class.
-fn accuracy(scores: MatRef<'_, f64>, targets: &[usize]) -> f64 {
-    let right = best_class(scores).iter().zip(targets).filter(|(found, target)| found == target).count();
+fn accuracy(scores: &Mat<f64>, targets: &[usize]) -> f64 {
+    let right = best_class(scores.as_ref()).iter().zip(targets).filter(|(found, target)| found == target).count();
     right as f64 / targets.len() as f64
 }
 
@@ -346,11 +346,7 @@ impl Classifier for LcdlSvModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms {
-            kind: AtomKind::Dictionary,
-            columns: self.dictionary.as_ref(),
-            classes: Some(self.coder.blocks()),
-        })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.coder.blocks()) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -197,17 +197,17 @@ impl Ledl {
         let correlations = mul(atoms.transpose(), &signals);
         let energies = column_energies(&signals);
         let coder = LassoCoder::penalized(&atoms);
-        coder.codes(correlations.as_ref(), &energies, self.task(), LassoLimits::default()).codes.to_dense()
+        coder.codes(&correlations, &energies, self.task(), LassoLimits::default()).codes.to_dense()
     }
 
     /// Step 2.
     fn update_columns(&self, problem: &Problem<'_>, z: &Mat<f64>, now: &mut Iterate) {
         let f = outer_gram(z);
         let e = mul(problem.x, z.transpose());
-        sweep(e.as_ref(), f.as_ref(), &mut now.d, |_| 1.0);
+        sweep(&e, &f, &mut now.d, |_| 1.0);
         let e = mul(&problem.labels, z.transpose());
-        sweep(e.as_ref(), f.as_ref(), &mut now.w, |_| 1.0);
-        problem.sweep_label_map(e.as_ref(), f.as_ref(), &mut now.m);
+        sweep(&e, &f, &mut now.w, |_| 1.0);
+        problem.sweep_label_map(&e, &f, &mut now.m);
     }
 
     /// The terms of `J`.
@@ -252,11 +252,11 @@ impl Problem<'_> {
 
     /// One sweep over the columns of `A`, seen through `M`: `B^T v` of the update of `a_k` is `v` here, up to `K_c` that
     /// cancels, and `|a_k| = 1` is a length in which class `c` counts `K_c` times.
-    fn sweep_label_map(&self, e: MatRef<'_, f64>, f: MatRef<'_, f64>, m: &mut Mat<f64>) {
+    fn sweep_label_map(&self, e: &Mat<f64>, f: &Mat<f64>, m: &mut Mat<f64>) {
         let sizes: Vec<f64> = self.atoms.sizes().map(|size| (size as f64).sqrt()).collect();
-        let scaled = |a: MatRef<'_, f64>| Mat::from_fn(a.nrows(), a.ncols(), |c, k| sizes[c] * a[(c, k)]);
-        let mut rows = scaled(m.as_ref());
-        sweep(scaled(e).as_ref(), f, &mut rows, |_| 1.0);
+        let scaled = |a: &Mat<f64>| Mat::from_fn(a.nrows(), a.ncols(), |c, k| sizes[c] * a[(c, k)]);
+        let mut rows = scaled(m);
+        sweep(&scaled(e), f, &mut rows, |_| 1.0);
         // A class without atoms has no rows in `A`.
         let back = |c: usize, k: usize| if sizes[c] > 0.0 { rows[(c, k)] / sizes[c] } else { 0.0 };
         *m = Mat::from_fn(m.nrows(), m.ncols(), back);
@@ -285,7 +285,7 @@ impl LedlModel {
     fn codes(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         let correlations = mul(self.dictionary.transpose(), x);
         let task = LassoTask::Penalized(self.epsilon);
-        self.coder.codes(correlations.as_ref(), &column_energies(x), task, LassoLimits::default()).codes.to_dense()
+        self.coder.codes(&correlations, &column_energies(x), task, LassoLimits::default()).codes.to_dense()
     }
 }
 
@@ -304,7 +304,7 @@ impl Classifier for LedlModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: None })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -94,7 +94,7 @@ impl Classifier for LinearCodes {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: self.kind(), columns: self.atoms.as_ref(), classes: None })
+        Some(Atoms { kind: self.kind(), columns: &self.atoms, classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {

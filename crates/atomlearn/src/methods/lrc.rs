@@ -189,7 +189,7 @@ impl Classifier for LrcModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.bases.as_ref(), classes: Some(&self.blocks) })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.bases, classes: Some(&self.blocks) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -176,7 +176,7 @@ impl Fit for Lrsdl {
             }
             self.shared_atom_step(data, &mut held)?;
             codes = self.code_step(data, &held);
-            let mut terms = codes.terms(held.z.as_ref());
+            let mut terms = codes.terms(&held.z);
             if self.shared_atoms != Some(0) {
                 terms.push(("nuclear norm", self.lambda3 * nuclear_norm(&held.d0)?));
             }

@@ -142,7 +142,7 @@ fn lasso_codes(dictionary: MatRef<'_, f64>, x: MatRef<'_, f64>, lambda: f64) -> 
 
 fn code(coder: &LassoCoder, dictionary: MatRef<'_, f64>, x: MatRef<'_, f64>, lambda: f64) -> LassoCodes {
     let correlations = mul(dictionary.transpose(), x);
-    coder.codes(correlations.as_ref(), &column_energies(x), LassoTask::Penalized(lambda), LassoLimits::default())
+    coder.codes(&correlations, &column_energies(x), LassoTask::Penalized(lambda), LassoLimits::default())
 }
 
 impl Odl {
@@ -345,7 +345,7 @@ impl Classifier for OdlModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        let columns = self.learned.dictionary.as_ref();
+        let columns = &self.learned.dictionary;
         Some(Atoms { kind: AtomKind::Dictionary, columns, classes: None })
     }
 

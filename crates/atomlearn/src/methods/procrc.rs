@@ -211,7 +211,7 @@ impl Classifier for ProCrcModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: Some(&self.blocks) })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

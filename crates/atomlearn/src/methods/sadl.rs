@@ -448,7 +448,7 @@ impl Classifier for SadlModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Analysis, columns: self.analysis.as_ref(), classes: None })
+        Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {

@@ -162,7 +162,7 @@ impl Classifier for SparseLinear {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: None })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {

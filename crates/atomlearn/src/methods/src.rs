@@ -100,7 +100,7 @@ impl SrcModel {
         let limits = LassoLimits { tolerance: self.params.tolerance, ..Default::default() };
         let correlations = mul(self.dictionary.transpose(), x);
         if !self.params.occlusion {
-            let codes = self.coder.codes(correlations.as_ref(), &energies, task, limits).codes;
+            let codes = self.coder.codes(&correlations, &energies, task, limits).codes;
             return (codes.to_dense(), x.to_owned(), correlations);
         }
         let mut both = Mat::zeros(n_atoms + x.nrows(), x.ncols());
@@ -130,7 +130,7 @@ impl Classifier for SrcModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: Some(&self.blocks) })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
     }
 
     fn rules(&self) -> &'static [&'static str] {

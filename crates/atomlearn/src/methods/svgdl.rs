@@ -128,16 +128,16 @@ impl Svgdl {
         let g = p.solve(&svm.weights);
         let coupling = mul(svm.weights.transpose(), &g);
         let targets = train.targets();
-        let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength, targets: &targets };
+        let margins = Margins { coupling: &coupling, bias: &svm.bias, strength, targets: &targets };
         let base = mul(svm.weights.transpose(), &z);
         let previous = mul(svm.weights.transpose(), old);
-        let w = margins.weights(base.as_ref(), previous.as_ref(), self.active_set);
+        let w = margins.weights(&base, &previous, self.active_set);
         mul_add(z.as_mut(), strength, &g, &w);
         Ok(z)
     }
 
     /// The terms of the objective; `fit` is `|X - D Z|_F^2`.
-    fn terms(&self, fit: f64, z: MatRef<'_, f64>, svm: &Svm, targets: &[usize]) -> [(&'static str, f64); 4] {
+    fn terms(&self, fit: f64, z: &Mat<f64>, svm: &Svm, targets: &[usize]) -> [(&'static str, f64); 4] {
         let (norms, losses) = svm.objective_terms(&svm.scores(z), targets);
         self.weighted_terms(fit, frobenius(z).powi(2), norms, losses)
     }
@@ -181,7 +181,7 @@ impl Fit for Svgdl {
             svm = svm::one_vs_rest(&z, &targets, train.n_classes(), 1.0 / self.theta, Some(&svm))?;
 
             let fit = (energy + step.value).max(0.0);
-            let terms = self.terms(fit, z.as_ref(), &svm, &targets);
+            let terms = self.terms(fit, &z, &svm, &targets);
             let done = Done {
                 terms: &terms,
                 change: Some(change),
@@ -221,7 +221,7 @@ impl Classifier for SvgdlModel {
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: self.dictionary.as_ref(), classes: None })
+        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
     }
 
     fn rules(&self) -> &'static [&'static str] {

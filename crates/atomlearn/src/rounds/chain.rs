@@ -66,13 +66,13 @@ impl Chain {
     fn pull(&self, i: usize, x: MatRef<'_, f64>, targets: &[usize], violated: &Violated) -> Mat<f64> {
         let link = &self.links[i];
         let bias: Vec<f64> = link.bias.row(0).iter().copied().collect();
-        let margins = Margins { coupling: link.coupling.as_ref(), bias: &bias, strength: self.strength, targets };
+        let margins = Margins { coupling: &link.coupling, bias: &bias, strength: self.strength, targets };
         let n_classes = bias.len();
         let previous = Mat::from_fn(n_classes, targets.len(), |c, sample| {
             let place = sample * n_classes + c;
             let wrong = violated.bits[place / 64] >> (place % 64) & 1 == 1;
             sign(targets[sample], c) * if wrong { -BEYOND } else { BEYOND }
         });
-        margins.weights(mul(&link.base, x).as_ref(), previous.as_ref(), self.active_set)
+        margins.weights(&mul(&link.base, x), &previous, self.active_set)
     }
 }

@@ -16,7 +16,7 @@ use super::block_descent::descend;
 use super::value;
 use crate::Result;
 use crate::linalg::{Spd, add_diagonal, mul, mul_add, outer_gram};
-use faer::{Mat, MatRef};
+use faer::Mat;
 use std::ops::Range;
 
 const MAX_STEPS: usize = 200;
@@ -39,7 +39,7 @@ pub struct Incoherent {
 
 impl Incoherent {
     /// For a dictionary of atoms of all classes.
-    pub fn new(dictionary: MatRef<'_, f64>, omega: f64) -> Result<Self> {
+    pub fn new(dictionary: &Mat<f64>, omega: f64) -> Result<Self> {
         let rho = PENALTY * omega.sqrt();
         let tau = 2.0 * omega / rho;
         let inverse = if omega > 0.0 { Some(inverse(dictionary, tau)?) } else { None };
@@ -48,13 +48,7 @@ impl Incoherent {
 
     /// Replaces the atoms in columns `own`; what is minimised never rises. False if ADMM ended early and with nothing better than the
     /// start, so that the atoms stay for want of steps, not because they are best.
-    pub fn update(
-        &mut self,
-        dictionary: &mut Mat<f64>,
-        own: Range<usize>,
-        e: MatRef<'_, f64>,
-        f: MatRef<'_, f64>,
-    ) -> Result<bool> {
+    pub fn update(&mut self, dictionary: &mut Mat<f64>, own: Range<usize>, e: &Mat<f64>, f: &Mat<f64>) -> Result<bool> {
         if own.is_empty() {
             return Ok(true);
         }
@@ -91,7 +85,7 @@ impl Incoherent {
                 break;
             }
         }
-        let penalized = |d: &Mat<f64>| value(e, f, d.as_ref()) + omega * overlap(d).squared_norm_l2();
+        let penalized = |d: &Mat<f64>| value(e, f, d) + omega * overlap(d).squared_norm_l2();
         // What ends early, or in rounding, may be above where it began.
         let better = penalized(&d) <= penalized(&start);
         let d = if better { d } else { start };
@@ -104,7 +98,7 @@ impl Incoherent {
 const STAGE: &str = "incoherent dictionary";
 
 /// `(I + tau D D^T)^-1`, through the smaller of `D D^T` and `D^T D`.
-fn inverse(d: MatRef<'_, f64>, tau: f64) -> Result<Mat<f64>> {
+fn inverse(d: &Mat<f64>, tau: f64) -> Result<Mat<f64>> {
     let (m, n_atoms) = d.shape();
     if n_atoms < m {
         let mut inverse = Mat::identity(m, m);
@@ -153,7 +147,7 @@ mod tests {
             let mut d = Mat::from_fn(m, sizes.iter().sum(), noise);
             normalize_columns(d.as_mut());
             for tau in [1e-3, 0.02, 1.0, 50.0] {
-                let mut p = inverse(d.as_ref(), tau).unwrap();
+                let mut p = inverse(d, tau).unwrap();
                 assert!((&p - direct(&d, tau)).norm_max() < 1e-12);
                 let own = d.subcols(4, 3).to_owned();
                 let others = concat_columns(&[d.subcols(0, 4).to_owned(), d.subcols(7, 5).to_owned()]);
@@ -184,8 +178,8 @@ mod tests {
         for (m, omega) in [(6, 0.02), (6, 1.0), (30, 0.02), (30, 5.0)] {
             let (e, f, start) = among_others(m);
             let mut found = start.clone();
-            let mut step = Incoherent::new(start.as_ref(), omega).unwrap();
-            assert!(step.update(&mut found, 3..7, e.as_ref(), f.as_ref()).unwrap());
+            let mut step = Incoherent::new(&start, omega).unwrap();
+            assert!(step.update(&mut found, 3..7, &e, &f).unwrap());
             let reached = objective(&e, &f, &found, omega);
             assert!(reached < objective(&e, &f, &start, omega));
             assert!(column_norms(&found).iter().all(|n| *n <= 1.0 + 1e-12));
@@ -215,7 +209,7 @@ mod tests {
         let (e, f, start) = among_others(6);
         let learned = |omega: f64| {
             let mut all = start.clone();
-            Incoherent::new(start.as_ref(), omega).unwrap().update(&mut all, 3..7, e.as_ref(), f.as_ref()).unwrap();
+            Incoherent::new(&start, omega).unwrap().update(&mut all, 3..7, &e, &f).unwrap();
             all
         };
         let mut plain = start.subcols(3, 4).to_owned();
@@ -233,8 +227,8 @@ mod tests {
     fn the_shared_inverse_follows_the_atoms() {
         let (e, f, start) = among_others(6);
         let mut all = start.clone();
-        let mut step = Incoherent::new(start.as_ref(), 0.3).unwrap();
-        step.update(&mut all, 3..7, e.as_ref(), f.as_ref()).unwrap();
+        let mut step = Incoherent::new(&start, 0.3).unwrap();
+        step.update(&mut all, 3..7, &e, &f).unwrap();
         assert!(all != start && (step.inverse.unwrap() - direct(&all, step.tau)).norm_max() < 1e-12);
     }
 }

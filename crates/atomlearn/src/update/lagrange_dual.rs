@@ -67,7 +67,7 @@ pub fn minimize(
             None => point.w.transpose().to_owned(),
         };
         into_ball(&mut dictionary);
-        let value = value(e, f, dictionary.as_ref());
+        let value = value(e, f, &dictionary);
         if value <= held + ROUNDING * held.abs() {
             return Ok(Solution { dictionary, multipliers: point.delta, value });
         }
@@ -78,7 +78,7 @@ pub fn minimize(
     if sweeps == FALLBACK.0 {
         watch.warn(&format!("{STAGE}: Newton's method failed and {sweeps} sweeps of block descent did not settle"));
     }
-    let value = value(e, f, dictionary.as_ref());
+    let value = value(e, f, &dictionary);
     Ok(Solution { dictionary, multipliers: cold(), value })
 }
 

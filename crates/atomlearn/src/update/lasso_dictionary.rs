@@ -12,7 +12,7 @@ pub fn codes(x: MatRef<'_, f64>, d: MatRef<'_, f64>, lambda: f64) -> Mat<f64> {
     let correlations = mul(d.transpose(), x);
     let coder = LassoCoder::penalized(d);
     let task = LassoTask::Penalized(lambda);
-    coder.codes(correlations.as_ref(), &column_energies(x), task, TRAINING_LIMITS).codes.to_dense()
+    coder.codes(&correlations, &column_energies(x), task, TRAINING_LIMITS).codes.to_dense()
 }
 
 /// `1/2 |X - D Z|_F^2` and `lambda |Z|_1`.

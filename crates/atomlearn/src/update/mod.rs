@@ -18,11 +18,11 @@ pub mod lasso_dictionary;
 pub mod low_rank;
 pub mod unit_atoms;
 
-use crate::linalg::mul;
-use faer::MatRef;
+use crate::linalg::{View, mul};
 
 /// `f(D) = -2 tr(E D^T) + tr(F D^T D)`.
-pub fn value(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: MatRef<'_, f64>) -> f64 {
+pub fn value(e: impl View, f: impl View, d: impl View) -> f64 {
+    let (e, f, d) = (e.view(), f.view(), d.view());
     let df = mul(d, f);
     let column = |k: usize| -> f64 {
         d.col(k).iter().zip(df.col(k).iter().zip(e.col(k).iter())).map(|(d, (df, e))| d * (df - 2.0 * e)).sum()

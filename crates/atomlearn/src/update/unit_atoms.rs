@@ -8,13 +8,13 @@
 //! `d_k = radius v / |v|` with `v = E_k - sum_{l != k} F_kl d_l` is its exact minimiser.
 
 use crate::linalg::{dot, mul};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 /// Atoms that hardly any code uses, and updates without a direction, stay as they are.
 const NOTHING: f64 = 1e-12;
 
 /// One sweep over the atoms; `f(D)` never rises for a start on the sphere.
-pub fn sweep(e: MatRef<'_, f64>, f: MatRef<'_, f64>, d: &mut Mat<f64>, radius: impl Fn(usize) -> f64) {
+pub fn sweep(e: &Mat<f64>, f: &Mat<f64>, d: &mut Mat<f64>, radius: impl Fn(usize) -> f64) {
     for k in 0..d.ncols() {
         if f[(k, k)] < NOTHING {
             continue;
@@ -42,7 +42,7 @@ mod tests {
             let mut d = faer::Scale(radius) * d;
             let mut held = value(e.as_ref(), f.as_ref(), d.as_ref());
             for _ in 0..200 {
-                sweep(e.as_ref(), f.as_ref(), &mut d, |_| radius);
+                sweep(&e, &f, &mut d, |_| radius);
                 let now = value(e.as_ref(), f.as_ref(), d.as_ref());
                 assert!(now <= held + 1e-12, "{held} -> {now}");
                 held = now;
@@ -69,7 +69,7 @@ mod tests {
             f[(2, i)] = 0.0;
         }
         let before = d.col(2).to_owned();
-        sweep(e.as_ref(), f.as_ref(), &mut d, |_| 1.0);
+        sweep(&e, &f, &mut d, |_| 1.0);
         assert!(d.col(2).to_owned() == before);
     }
 }

@@ -35,18 +35,12 @@ impl LassoCoder {
     }
 
     /// Codes of the samples with correlations `D^T X` and energies `|x|^2`.
-    pub fn codes(
-        &self,
-        correlations: MatRef<'_, f64>,
-        energies: &[f64],
-        task: LassoTask,
-        limits: LassoLimits,
-    ) -> LassoCodes {
+    pub fn codes(&self, correlations: &Mat<f64>, energies: &[f64], task: LassoTask, limits: LassoLimits) -> LassoCodes {
         match (&self.inverse, task) {
             (Some(inverse), LassoTask::Penalized(penalty)) => {
-                lasso_with_inverse(self.gram(), inverse, correlations, energies, penalty, limits)
+                lasso_with_inverse(self.gram(), inverse, correlations.as_ref(), energies, penalty, limits)
             }
-            _ => lasso(self.gram(), correlations, energies, task, limits),
+            _ => lasso(self.gram(), correlations.as_ref(), energies, task, limits),
         }
     }
 }

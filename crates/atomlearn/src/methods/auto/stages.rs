@@ -364,7 +364,7 @@ impl Prepared {
         let centre = Mat::from_fn(n_classes, n_classes, |a, b| {
             (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / self.scale
         });
-        let scores = graph.times(&scores, centre.as_ref());
+        let scores = graph.times(&scores, &centre);
         let low = graph.scalar(-fusion::CLIP);
         let high = graph.scalar(fusion::CLIP);
         let weight = graph.scalar(self.weight);
@@ -423,7 +423,7 @@ fn export_residual(
         within.submatrix_mut(range.start, range.start, range.len(), range.len()).copy_from(block);
     }
     let codes = graph.times(k, inverse);
-    let rebuilt = graph.times(&codes, within.as_ref());
+    let rebuilt = graph.times(&codes, &within);
     let two = graph.scalar(2.0);
     let twice = graph.op("Mul", &[k, &two]);
     let change = graph.op("Sub", &[&rebuilt, &twice]);
@@ -441,7 +441,7 @@ fn export_primal_residual(graph: &mut Graph, x: &Value, coder: &PrimalCoder) -> 
     let mut squared = Vec::new();
     let mut energies = Vec::new();
     for scatter in coder.moments().class_scatters.iter().flatten() {
-        let rebuilt = graph.times(&wx, scatter.as_ref());
+        let rebuilt = graph.times(&wx, &scatter);
         let rest = graph.op("Sub", &[x, &rebuilt]);
         squared.push(graph.energy(&rest));
         let products = graph.op("Mul", &[&wx, &rebuilt]);

@@ -1,6 +1,6 @@
 //! The code step of FDDL and LRSDL: a convex problem in all codes at once.
 
-use crate::linalg::{column_energies, concat_columns, dot, gram, inner, mul, mul_add, top_eigenvalue};
+use crate::linalg::{View, column_energies, concat_columns, dot, gram, inner, mul, mul_add, top_eigenvalue};
 use crate::{Blocks, Mat, MatRef};
 use faer::MatMut;
 use rayon::prelude::*;
@@ -50,7 +50,7 @@ struct Shared {
 impl<'a> CodeStep<'a> {
     pub fn new(
         x: MatRef<'_, f64>,
-        d: MatRef<'_, f64>,
+        d: &Mat<f64>,
         (atoms, samples): (&Blocks, &'a Blocks),
         (lambda1, lambda2): (f64, f64),
     ) -> Self {
@@ -68,7 +68,7 @@ impl<'a> CodeStep<'a> {
         (atoms, samples): (&Blocks, &'a Blocks),
         weights: (f64, f64),
     ) -> Self {
-        let mut step = CodeStep::new(x, d.as_ref(), (atoms, samples), weights);
+        let mut step = CodeStep::new(x, d, (atoms, samples), weights);
         if d0.ncols() > 0 {
             step.shared = Some(Shared {
                 atoms: atoms.clone(),
@@ -113,7 +113,7 @@ impl<'a> CodeStep<'a> {
                 break;
             }
         }
-        let value = |z: &Mat<f64>| self.terms(z.as_ref()).iter().map(|term| term.1).sum::<f64>();
+        let value = |z: &Mat<f64>| self.terms(&z).iter().map(|term| term.1).sum::<f64>();
         if value(z) > value(&start) {
             *z = start;
         }
@@ -168,8 +168,8 @@ impl<'a> CodeStep<'a> {
     }
 
     /// The terms of the objective: fidelity, sparsity and Fisher criterion, with the spread of shared codes.
-    pub fn terms(&self, z: MatRef<'_, f64>) -> Vec<(&'static str, f64)> {
-        let (z, shared_codes) = z.split_at_row(self.gram.nrows());
+    pub fn terms(&self, z: &Mat<f64>) -> Vec<(&'static str, f64)> {
+        let (z, shared_codes) = z.as_ref().split_at_row(self.gram.nrows());
         let gz = mul(&self.gram, z);
         let (means, mean) = class_means(z, self.samples);
         let mut fit = 0.0;
@@ -284,7 +284,8 @@ pub(in crate::methods) fn double_own_blocks(mut a: MatMut<'_, f64>, rows: &Block
 }
 
 /// `|z_i - m_c|^2 = |z_i|^2 - 2 m_c^T z_i + |m_c|^2` for every class (rows) and code (columns).
-pub(in crate::methods) fn distances_from(means: &Mat<f64>, z: MatRef<'_, f64>) -> Mat<f64> {
+pub(in crate::methods) fn distances_from(means: &Mat<f64>, z: impl View) -> Mat<f64> {
+    let z = z.view();
     let along = mul(means.transpose(), z);
     let mean_energies = column_energies(means);
     let code_energies = column_energies(z);
@@ -293,7 +294,8 @@ pub(in crate::methods) fn distances_from(means: &Mat<f64>, z: MatRef<'_, f64>) -
 }
 
 /// Mean code of every class (atoms x classes) and of all samples.
-pub(in crate::methods) fn class_means(z: MatRef<'_, f64>, samples: &Blocks) -> (Mat<f64>, Vec<f64>) {
+pub(in crate::methods) fn class_means(z: impl View, samples: &Blocks) -> (Mat<f64>, Vec<f64>) {
+    let z = z.view();
     let mut means = Mat::zeros(z.nrows(), samples.len());
     let mut mean = vec![0.0; z.nrows()];
     for (c, range) in samples.ranges().enumerate() {

@@ -20,7 +20,7 @@ fn problem() -> (Dataset, Mat<f64>, Mat<f64>, Blocks) {
 
 /// `J / 2` from its definition, term by term.
 fn objective(data: &Dataset, d: &Mat<f64>, z: &Mat<f64>, atoms: &Blocks, (lambda1, lambda2): (f64, f64)) -> f64 {
-    let (means, mean) = class_means(z.as_ref(), data.blocks());
+    let (means, mean) = class_means(z, data.blocks());
     let mut fidelity = 0.0;
     let mut within = 0.0;
     let mut between = 0.0;
@@ -41,13 +41,13 @@ fn objective(data: &Dataset, d: &Mat<f64>, z: &Mat<f64>, atoms: &Blocks, (lambda
 }
 
 fn value(step: &CodeStep<'_>, z: &Mat<f64>) -> f64 {
-    step.terms(z.as_ref()).iter().map(|term| term.1).sum()
+    step.terms(&z).iter().map(|term| term.1).sum()
 }
 
 #[test]
 fn terms_equal_the_definition() {
     let (data, d, z, atoms) = problem();
-    let step = CodeStep::new(data.x(), d.as_ref(), (&atoms, data.blocks()), (0.1, 0.3));
+    let step = CodeStep::new(data.x(), &d, (&atoms, data.blocks()), (0.1, 0.3));
     assert!((value(&step, &z) - objective(&data, &d, &z, &atoms, (0.1, 0.3))).abs() < 1e-12);
 }
 
@@ -57,7 +57,7 @@ fn gradients_equal_finite_differences() {
     let (data, d, z, atoms) = problem();
     let weights = (0.0, 0.3);
     let h = 1e-5;
-    let step = CodeStep::new(data.x(), d.as_ref(), (&atoms, data.blocks()), weights);
+    let step = CodeStep::new(data.x(), &d, (&atoms, data.blocks()), weights);
     let mut gradient = Mat::zeros(9, 15);
     step.gradient(z.as_ref(), gradient.as_mut());
     for i in 0..15 {
@@ -101,7 +101,7 @@ fn the_fisher_matrix_has_eigenvalues_zero_one_two() {
 fn the_code_step_descends_to_its_optimality_conditions() {
     let (data, d, z, atoms) = problem();
     let lambda1 = 0.05;
-    let step = CodeStep::new(data.x(), d.as_ref(), (&atoms, data.blocks()), (lambda1, 0.3));
+    let step = CodeStep::new(data.x(), &d, (&atoms, data.blocks()), (lambda1, 0.3));
     let mut before = value(&step, &z);
     let mut codes = z.clone();
     for _ in 0..5 {
@@ -251,7 +251,7 @@ fn bits_do_not_depend_on_threads() {
 fn all_classes_at_once_end_as_low_as_one_after_the_other() {
     let (data, d, start, atoms) = problem();
     let weights = (0.02, 0.3);
-    let step = CodeStep::new(data.x(), d.as_ref(), (&atoms, data.blocks()), weights);
+    let step = CodeStep::new(data.x(), &d, (&atoms, data.blocks()), weights);
     let mut joint = start.clone();
     step.solve(&mut joint, 20_000, 1e-12);
 
@@ -283,7 +283,7 @@ fn one_class_without_fisher_term_is_the_lasso() {
     let x = data.x();
     let atoms = Blocks::from_sizes([9]);
     let samples = Blocks::from_sizes([15]);
-    let step = CodeStep::new(x, d.as_ref(), (&atoms, &samples), (0.1, 0.0));
+    let step = CodeStep::new(x, &d, (&atoms, &samples), (0.1, 0.0));
     let mut z = Mat::zeros(9, 15);
     step.solve(&mut z, 20_000, 1e-12);
     let correlations = mul(d.transpose(), x);

@@ -31,7 +31,7 @@ impl LcdlSv {
         let refit = never_fitted
             || self.refit_svm.unwrap_or_else(|| {
                 let scores = mul(&model.folded, train.x());
-                let on_test = accuracy(model.svm.with_bias(scores).as_ref(), &targets);
+                let on_test = accuracy(&model.svm.with_bias(scores), &targets);
                 let lagging = on_test < in_training - LAGGING;
                 if lagging {
                     watch.warn(LAGGING_WARNING);

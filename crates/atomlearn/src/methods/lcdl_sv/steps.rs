@@ -91,9 +91,9 @@ impl TrainingRun<'_> {
             return Ok((codes, None));
         };
         let strength = params.strength();
-        let margins = Margins { coupling: coupling.as_ref(), bias: &at.svm.bias, strength, targets: &self.targets };
+        let margins = Margins { coupling: &coupling, bias: &at.svm.bias, strength, targets: &self.targets };
         let mut scores = mul(u.transpose(), &codes.y);
-        let w = margins.weights(scores.as_ref(), at.scores.as_ref(), params.active_set);
+        let w = margins.weights(&scores, &at.scores, params.active_set);
         // The pull moves codes by a G W, and their scores by a M W.
         mul_add(scores.as_mut(), strength, &coupling, &w);
         codes.pull(Scale(strength) * g, w);

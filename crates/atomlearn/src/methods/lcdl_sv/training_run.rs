@@ -97,7 +97,7 @@ impl<'a> TrainingRun<'a> {
     pub fn finish(&self, at: &Iterate, watch: &mut dyn Observer) -> Result<LcdlSvModel> {
         let d = self.span.lift_columns(&at.d);
         let model = self.params.model(self.span.full().classes().to_vec(), d, &at.blocks, at.svm.clone())?;
-        let in_training = accuracy(at.svm.with_bias(at.scores.clone()).as_ref(), &self.targets);
+        let in_training = accuracy(&at.svm.with_bias(at.scores.clone()), &self.targets);
         self.params.refit(model, self.span.full(), in_training, None, watch)
     }
 }

@@ -82,7 +82,7 @@ fn without_locality_and_labels_codes_are_ridge_codes() {
     assert!((&z - &ridge).norm_max() < 1e-10);
     let model = p.fit(&train, &mut ()).unwrap();
     let learned = model.atoms().unwrap().columns;
-    let expected = mul(crate::coding::ridge::ridge_map(learned, p.gamma, "t").unwrap(), train.x());
+    let expected = mul(crate::coding::ridge::ridge_map(learned.as_ref(), p.gamma, "t").unwrap(), train.x());
     assert!((model.codes_block(train.x()).unwrap() - expected).norm_max() < 1e-9);
 
     let graph = p.graph(&d);

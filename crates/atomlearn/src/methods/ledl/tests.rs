@@ -89,7 +89,7 @@ fn the_label_map_is_updated_as_if_it_were_formed() {
     let z = p.codes(&problem, &now);
     let mut formed = spread(&problem, &now.m);
     let e = mul(spread(&problem, &problem.labels), z.transpose());
-    sweep(e.as_ref(), outer_gram(&z).as_ref(), &mut formed, |_| 1.0);
+    sweep(&e, &outer_gram(&z), &mut formed, |_| 1.0);
     p.update_columns(&problem, &z, &mut now);
     assert!((formed - spread(&problem, &now.m)).norm_max() < 1e-10);
 }

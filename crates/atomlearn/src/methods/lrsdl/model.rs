@@ -62,7 +62,7 @@ impl LrsdlModel {
         }
         let correlations = mul(self.stacked.transpose(), &target);
         let task = LassoTask::Penalized(self.params.gamma);
-        self.coder.codes(correlations.as_ref(), &column_energies(&target), task, TEST_LIMITS).codes.to_dense()
+        self.coder.codes(&correlations, &column_energies(&target), task, TEST_LIMITS).codes.to_dense()
     }
 
     /// Class residuals without what the shared atoms explain, and `|z - m_c|^2`; a class without atoms is infinitely far.
