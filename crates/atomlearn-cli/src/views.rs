@@ -1,7 +1,6 @@
 //! `--views`: samples of which there are several views, in files of their own or as columns of one table.
 
 use crate::args::DataArgs;
-use crate::console::Console;
 use crate::data::{Input, Source};
 use crate::failure::Failure;
 use atomlearn::io::{RawData, ReadOptions};

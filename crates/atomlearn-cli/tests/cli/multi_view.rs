@@ -2,8 +2,7 @@
 
 use crate::{Place, table};
 use atomlearn::Mat;
-use atomlearn::io::RawData;
-use atomlearn::io::write::write;
+use atomlearn::io::{RawData, write};
 
 /// Two views of the same samples of three classes: each alone tells only two of them apart.
 fn views(place: &Place) {
