@@ -47,7 +47,14 @@ def rows(quick: bool, threads: int) -> Iterator[Row]:
 
     def by_spams(lam: float) -> np.ndarray:
         found = spams.trainDL(
-            columns, D=atoms.copy(order="F"), lambda1=lam, mode=2, iter=updates, batchsize=BATCH, numThreads=threads
+            columns,
+            D=atoms.copy(order="F"),
+            lambda1=lam,
+            mode=2,
+            iter=updates,
+            batchsize=BATCH,
+            numThreads=threads,
+            verbose=False,
         )
         return np.ascontiguousarray(found.T)
 

@@ -2,8 +2,7 @@
 
 use crate::{Place, table};
 use atomlearn::Mat;
-use atomlearn::io::RawData;
-use atomlearn::io::write;
+use atomlearn::io::{RawData, write};
 
 /// Two views of the same samples of three classes: each alone tells only two of them apart.
 fn views(place: &Place) {
@@ -70,7 +69,7 @@ fn groups_of_columns_are_views_by_name_or_number() {
     place.ok(
         "sweep data.csv --method crc --views left=1-2 right=3-4 --param kappa --values 0.01,0.1 --train-per-class 6",
     );
-    place.refuses("train data.csv --views left=a,q right=c -o m", 2, &["unknown column `q`"]);
+    place.refuses("train data.csv --views left=a,q right=c -o m", 3, &["unknown column `q`"]);
     place.refuses("train data.csv --views left=1-9 -o m", 2, &["`1-9`", "1-4"]);
     place.refuses("train data.csv --views left=a right=a -o m", 2, &["two places"]);
     place.refuses("train data.csv --views left=a right=b --prep unit|unit|unit -o m", 2, &["3 parts", "2 views"]);

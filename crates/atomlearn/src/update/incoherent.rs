@@ -147,7 +147,7 @@ mod tests {
             let mut d = Mat::from_fn(m, sizes.iter().sum(), noise);
             normalize_columns(d.as_mut());
             for tau in [1e-3, 0.02, 1.0, 50.0] {
-                let mut p = inverse(d, tau).unwrap();
+                let mut p = inverse(&d, tau).unwrap();
                 assert!((&p - direct(&d, tau)).norm_max() < 1e-12);
                 let own = d.subcols(4, 3).to_owned();
                 let others = concat_columns(&[d.subcols(0, 4).to_owned(), d.subcols(7, 5).to_owned()]);
