@@ -21,6 +21,7 @@ mod reference;
 mod rounds;
 mod settings;
 mod training;
+mod weights;
 
 use args::{Cli, Command};
 use console::Console;
