@@ -40,18 +40,6 @@ impl Spd {
         Spd::new(shifted, stage)
     }
 
-    /// [`Spd::shifted`] in memory at hand, of which nothing is kept.
-    pub fn shifted_in(mut memory: Mat<f64>, a: impl View, shift: f64, stage: &str) -> Result<Self> {
-        let a = a.view();
-        let n = a.nrows();
-        memory.resize_with(n, n, |_, _| 0.0);
-        for j in 0..n {
-            memory.as_mut().col_mut(j).subrows_mut(j, n - j).copy_from(a.col(j).subrows(j, n - j));
-        }
-        add_diagonal(&mut memory, shift);
-        Spd::new(memory, stage)
-    }
-
     /// Like [`Spd::new`], but a matrix that is singular to rounding gets 1e-10 of its mean diagonal added,
     /// ten times more on each failure up to 1e-4; `warn` is told.
     pub fn with_jitter(a: Mat<f64>, stage: &str, warn: impl FnOnce(&str)) -> Result<Self> {
@@ -132,16 +120,8 @@ impl Spd {
 
     /// [`Spd::inverse`] in the place of the factor: fresh memory costs a tenth of the time.
     pub fn into_inverse(self) -> Mat<f64> {
-        self.into_inverse_with(&mut Mat::new())
-    }
-
-    /// The same with memory for the inverse factor, which one inverse after the other may use: nothing else is to be written there.
-    pub fn into_inverse_with(self, root: &mut Mat<f64>) -> Mat<f64> {
         let n = self.dim();
-        if root.shape() != (n, n) {
-            // Products below read zeros above the diagonal, where nothing is written.
-            *root = Mat::zeros(n, n);
-        }
+        let mut root = Mat::zeros(n, n);
         invert_lower_triangular(root.as_mut(), self.factor.as_ref(), Par::Seq);
         let mut result = self.factor;
         // The lower triangle of `root^T root` by rows; `root` is lower triangular, so that sums begin at the row.
@@ -243,15 +223,6 @@ mod tests {
         let inverse = Spd::new(a.clone(), "test").unwrap().inverse();
         assert!((mul(&a, &inverse) - Mat::<f64>::identity(30, 30)).norm_max() < 1e-9);
         assert_eq!(inverse, inverse.transpose().to_owned());
-        // Memory that was used before, for other matrices and another size, changes no bit.
-        let mut root = Mat::new();
-        for (matrix, shift) in [(&a, 0.5), (&large, 0.25), (&a, 0.125)] {
-            let used = Mat::from_fn(40, 40, |_, _| f64::NAN);
-            let found = Spd::shifted_in(used, matrix, shift, "test").unwrap().into_inverse_with(&mut root);
-            assert_eq!(found, Spd::shifted(matrix, shift, "test").unwrap().into_inverse());
-            let again = Spd::shifted_in(found.clone(), matrix, shift, "test").unwrap().into_inverse_with(&mut root);
-            assert_eq!(found, again);
-        }
         let half = Spd::new(a.clone(), "test").unwrap().half_solve(&b);
         assert!((mul(half.transpose(), &half) - mul(b.transpose(), &x)).norm_max() < 1e-8);
         let mut shifted = a.clone();

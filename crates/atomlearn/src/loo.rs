@@ -45,7 +45,6 @@ mod sums;
 mod tests;
 
 pub use dual::Coder;
-pub(crate) use dual::Workshop;
 pub use primal::{LeftOut, Moments, PrimalCoder};
 pub use sums::Sums;
 

@@ -2,28 +2,13 @@
 
 use super::sums::class_weights;
 use super::{Reading, STAGE, Sums, residual_scores};
-use crate::linalg::{Spd, axpy, column, column_major, dot, gram_into, mul, mul_into, wide};
+use crate::linalg::{Spd, axpy, column, column_major, dot, gram, mul, mul_into, wide};
 use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 
 /// With less than this left of `1 - h`, too many digits are lost to take `A` from the features.
 const LEAST_REST: f64 = 1e-6;
-
-/// Memory that one coder after the other is made in, and its samples left out: the system needs as long to clear fresh pages as the
-/// matrices of a small kernel take to be inverted.
-pub(crate) struct Workshop {
-    inverse: Mat<f64>,
-    root: Mat<f64>,
-    codes: Mat<f64>,
-    rebuilt: Mat<f64>,
-}
-
-impl Default for Workshop {
-    fn default() -> Self {
-        Workshop { inverse: Mat::new(), root: Mat::new(), codes: Mat::new(), rebuilt: Mat::new() }
-    }
-}
 
 /// Everything that follows from `A = (K + kappa I)^-1`; see the module.
 pub struct Coder<'a> {
@@ -41,25 +26,8 @@ impl<'a> Coder<'a> {
 
     /// The same with the `roots` of weights; `gram` is the kernel matrix of samples times these.
     pub fn weighted(gram: MatRef<'a, f64>, blocks: &'a Blocks, roots: Option<&[f64]>, kappa: f64) -> Result<Self> {
-        Self::made_in(&mut Workshop::default(), gram, blocks, roots, kappa)
-    }
-
-    /// [`Coder::weighted`] in memory that [`Coder::leave_in`] gives back.
-    pub(crate) fn made_in(
-        workshop: &mut Workshop,
-        gram: MatRef<'a, f64>,
-        blocks: &'a Blocks,
-        roots: Option<&[f64]>,
-        kappa: f64,
-    ) -> Result<Self> {
-        let factor = Spd::shifted_in(std::mem::replace(&mut workshop.inverse, Mat::new()), gram, kappa, STAGE)?;
-        let inverse = factor.into_inverse_with(&mut workshop.root);
+        let inverse = Spd::shifted(gram, kappa, STAGE)?.into_inverse();
         Ok(Self::from_inverse(gram, blocks, roots, kappa, inverse))
-    }
-
-    /// Gives memory back for the next coder.
-    pub(crate) fn leave_in(self, workshop: &mut Workshop) {
-        workshop.inverse = self.inverse;
     }
 
     /// The same for the linear kernel `gram` of samples `x` with the scatter matrix `scatter = X X^T`. Where features are
@@ -72,24 +40,11 @@ impl<'a> Coder<'a> {
         roots: Option<&[f64]>,
         kappa: f64,
     ) -> Result<Self> {
-        Self::of_features_in(&mut Workshop::default(), gram, (x, scatter), blocks, roots, kappa)
-    }
-
-    /// [`Coder::of_features`] in memory that [`Coder::leave_in`] gives back.
-    pub(crate) fn of_features_in(
-        workshop: &mut Workshop,
-        gram: MatRef<'a, f64>,
-        (x, scatter): (MatRef<'_, f64>, MatRef<'_, f64>),
-        blocks: &'a Blocks,
-        roots: Option<&[f64]>,
-        kappa: f64,
-    ) -> Result<Self> {
-        let mut inverse = std::mem::replace(&mut workshop.inverse, Mat::new());
-        put_hat(&mut inverse, x, scatter, kappa)?;
-        if (0..inverse.nrows()).any(|i| 1.0 - inverse[(i, i)] < LEAST_REST) {
-            workshop.inverse = inverse;
-            return Self::made_in(workshop, gram, blocks, roots, kappa);
+        let hat = hat(x, scatter, kappa)?;
+        if (0..hat.nrows()).any(|i| 1.0 - hat[(i, i)] < LEAST_REST) {
+            return Self::weighted(gram, blocks, roots, kappa);
         }
+        let mut inverse = hat;
         wide!({
             for i in 0..inverse.ncols() {
                 let column = inverse.col_as_slice_mut(i);
@@ -135,13 +90,8 @@ impl<'a> Coder<'a> {
 
     /// Scores of every training sample by a reading that was trained on all others, classes x samples.
     pub fn leave_one_out(&self, reading: Reading) -> Result<Mat<f64>> {
-        self.leave_one_out_in(&mut Workshop::default(), reading)
-    }
-
-    /// The same with memory at hand.
-    pub(crate) fn leave_one_out_in(&self, workshop: &mut Workshop, reading: Reading) -> Result<Mat<f64>> {
         match reading {
-            Reading::Residual => Ok(residual_scores(&self.residuals_left_out_in(workshop))),
+            Reading::Residual => Ok(residual_scores(&self.residuals_left_out())),
             Reading::Ridge => Ok(self.sums.ridge_left_out()),
             Reading::Discriminant => self.sums.discriminant_left_out(),
         }
@@ -151,10 +101,6 @@ impl<'a> Coder<'a> {
     /// of `A` that belong to it hold, since `A` is symmetric, its part of every sample's code, samples side by side in vectors. No more
     /// than these columns are copied.
     pub fn residuals_left_out(&self) -> Residuals {
-        self.residuals_left_out_in(&mut Workshop::default())
-    }
-
-    fn residuals_left_out_in(&self, workshop: &mut Workshop) -> Residuals {
         let n = self.gram.nrows();
         let n_classes = self.blocks.len();
         let mut store = None;
@@ -163,7 +109,8 @@ impl<'a> Coder<'a> {
         let energy: Vec<f64> = (0..n).map(|i| gram[(i, i)]).collect();
         let mut squared = Mat::zeros(n, n_classes);
         let mut code_energy = Mat::zeros(n, n_classes);
-        let Workshop { codes, rebuilt, .. } = workshop;
+        let mut codes = Mat::new();
+        let mut rebuilt = Mat::new();
         for (c, range) in self.blocks.ranges().enumerate() {
             codes.resize_with(n, range.len(), |_, _| 0.0);
             wide!({
@@ -175,7 +122,7 @@ impl<'a> Coder<'a> {
                     code[j] = 0.0;
                 }
             });
-            mul_into(rebuilt, &*codes, gram.submatrix(range.start, range.start, range.len(), range.len()));
+            mul_into(&mut rebuilt, &codes, gram.submatrix(range.start, range.start, range.len(), range.len()));
             let squared = squared.col_as_slice_mut(c);
             let code_energy = code_energy.col_as_slice_mut(c);
             squared.copy_from_slice(&energy);
@@ -226,11 +173,9 @@ impl<'a> Coder<'a> {
     }
 }
 
-/// Puts `X^T (X X^T + kappa I)^-1 X`, exactly symmetric, into memory at hand.
-fn put_hat(hat: &mut Mat<f64>, x: MatRef<'_, f64>, scatter: MatRef<'_, f64>, kappa: f64) -> Result<()> {
-    hat.resize_with(x.ncols(), x.ncols(), |_, _| 0.0);
-    gram_into(hat, Spd::shifted(scatter, kappa, STAGE)?.half_solve(x));
-    Ok(())
+/// `X^T (X X^T + kappa I)^-1 X`, exactly symmetric.
+fn hat(x: MatRef<'_, f64>, scatter: MatRef<'_, f64>, kappa: f64) -> Result<Mat<f64>> {
+    Ok(gram(Spd::shifted(scatter, kappa, STAGE)?.half_solve(x)))
 }
 
 /// `a Y` for one-hot labels `Y`, times the roots of weights if there are any: sums of the columns of each class.

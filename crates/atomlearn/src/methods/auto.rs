@@ -49,7 +49,7 @@ use crate::loo::fusion::{self, Judge};
 use crate::params::{Domain, params};
 use crate::rounds::sample_hash;
 use crate::{Dataset, Error, Fit, Observer, Parts, Result};
-use candidates::{Choice, Setting, Shortlist, Space, WIDTHS, Workshops};
+use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
 use stored::{Form, Learned};
 use views::View;
@@ -139,7 +139,6 @@ impl Auto {
         let views: Vec<View> = self.view_kinds().iter().map(|&kind| View::fit(kind, x, weights)).collect();
         let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
-        let workshops = Workshops::default();
         'views: for view in &views {
             let space = Space::new(view.apply(x));
             let median = space.median_distance(weights);
@@ -148,7 +147,7 @@ impl Auto {
                 let mut store = Mat::new();
                 let kernel = space.kernel(gamma, roots.as_deref(), &mut store);
                 let setting = Setting::new(view.kind, gamma, kernel, &space, roots.as_deref());
-                shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, &workshops, shortlist.limit()));
+                shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
                 if progress.stops(watch) {
                     break 'views;
                 }

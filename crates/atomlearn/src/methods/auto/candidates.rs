@@ -3,12 +3,11 @@
 use super::fusion::{self, Fitted, Judge, median, weighted_median};
 use super::views::ViewKind;
 use crate::linalg::{column, exp, gram, outer_gram, scaled_columns, wide};
-use crate::loo::{Coder, Reading, Workshop};
+use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 
 /// Kernels: 0 is linear, otherwise `exp(-width |x - y|^2 / median squared distance)`.
 pub(super) const WIDTHS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
@@ -167,28 +166,13 @@ impl<'a> Setting<'a> {
         Setting { view, gamma, gram, roots, features }
     }
 
-    fn coder(&self, workshop: &mut Workshop, blocks: &'a Blocks, kappa: f64) -> Result<Coder<'a>> {
+    fn coder(&self, blocks: &'a Blocks, kappa: f64) -> Result<Coder<'a>> {
         match &self.features {
             Some((x, scatter)) => {
-                let features = (x.as_ref().as_ref(), scatter.as_ref());
-                Coder::of_features_in(workshop, self.gram, features, blocks, self.roots, kappa)
+                Coder::of_features(self.gram, x.as_ref().as_ref(), scatter.as_ref(), blocks, self.roots, kappa)
             }
-            None => Coder::made_in(workshop, self.gram, blocks, self.roots, kappa),
+            None => Coder::weighted(self.gram, blocks, self.roots, kappa),
         }
-    }
-}
-
-/// Workshops that are free: there are as many as were ever used at once, and they serve one kernel after the other.
-#[derive(Default)]
-pub(super) struct Workshops(Mutex<Vec<Workshop>>);
-
-impl Workshops {
-    fn with<T>(&self, work: impl FnOnce(&mut Workshop) -> T) -> T {
-        let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut workshop = free().pop().unwrap_or_default();
-        let done = work(&mut workshop);
-        free().push(workshop);
-        done
     }
 }
 
@@ -199,24 +183,20 @@ pub(super) fn of_kernel(
     setting: &Setting<'_>,
     blocks: &Blocks,
     groups: Option<&[usize]>,
-    workshops: &Workshops,
     limit: f64,
 ) -> Vec<Candidate> {
     let &Setting { view, gamma, .. } = setting;
-    let of_ridge = |kappa: f64, workshop: &mut Workshop| -> Result<Vec<Candidate>> {
-        let coder = setting.coder(workshop, blocks, kappa)?;
+    let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
+        let coder = setting.coder(blocks, kappa)?;
         let candidate = |reading: Reading| {
             let scores = match groups {
                 Some(groups) => coder.leave_groups_out(reading, groups)?,
-                None => coder.leave_one_out_in(workshop, reading)?,
+                None => coder.leave_one_out(reading)?,
             };
             let choice = Choice { reading, view, gamma, kappa, scale: 1.0, weight: super::ONLY };
             Candidate::new(judge, choice, scores, limit)
         };
-        let candidates = Reading::ALL.into_iter().map(candidate).collect();
-        coder.leave_in(workshop);
-        candidates
+        Reading::ALL.into_iter().map(candidate).collect()
     };
-    let in_a_workshop = |&kappa: &f64| workshops.with(|workshop| of_ridge(kappa, workshop)).unwrap_or_default();
-    KAPPAS.par_iter().flat_map_iter(in_a_workshop).collect()
+    KAPPAS.par_iter().flat_map_iter(|kappa| of_ridge(kappa).unwrap_or_default()).collect()
 }
