@@ -209,7 +209,9 @@ impl<'p> Table<'p> {
         let weight = |row: usize| {
             let value = match self.columns[place].cell(row) {
                 Cell::Number(value) => value,
-                _ => f64::NAN,
+                // One cell that is no number makes a column of text; that cell is to be named, not the first.
+                Cell::Text(text) => text.trim().parse().unwrap_or(f64::NAN),
+                Cell::Missing => f64::NAN,
             };
             assemble::checked_weight(self.path, value, || self.place(row, place))
         };
