@@ -24,6 +24,7 @@ mod rounds;
 mod settings;
 mod training;
 mod views;
+mod weights;
 
 use args::{Cli, Command};
 use console::Console;

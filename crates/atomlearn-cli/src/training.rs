@@ -8,6 +8,7 @@ use crate::image_part;
 use crate::images::{self, FeatureArgs};
 use crate::photo_choice;
 use crate::progress::TrainWatch;
+use crate::weights::WeightArgs;
 use atomlearn::archive::Content;
 use atomlearn::checkpoint::{Training, digest as dataset_digest};
 use atomlearn::info::{DataInfo, GroupsInfo, Info};
@@ -31,6 +32,8 @@ pub struct SourceArgs {
     /// it is no feature, and whole groups are left out where training leaves samples out
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
+    #[command(flatten)]
+    pub weights: WeightArgs,
     /// DATA is a folder of images: make these features of them and keep the way in the model (pixels, random-face, sift-pyramid,
     /// fisher or onnx) [default: `auto` chooses by leave-one-out; other methods get fisher or, of small images, pixels]
     #[arg(long, value_name = "KIND")]
@@ -58,7 +61,8 @@ impl SourceArgs {
 
     /// What the reader needs to know.
     pub fn options(&self) -> ReadOptions {
-        ReadOptions { groups: self.groups.clone(), ..self.reading.options() }
+        let weights = self.weights.column().cloned();
+        ReadOptions { groups: self.groups.clone(), weights, ..self.reading.options() }
     }
 
     /// Refuses groups for methods that do not heed them.
@@ -104,6 +108,9 @@ impl SourceArgs {
     pub fn training_images(&self, folder: &Path, console: &Console) -> Result<Vec<ImageFile>, Failure> {
         if self.groups.is_some() {
             return Err(Failure::usage("--groups: images of a folder have no column to take groups from"));
+        }
+        if self.weights.column().is_some() {
+            return Err(Failure::usage("--weights: images of a folder have no column to take weights from"));
         }
         let listed = images::list(folder, console)?;
         let Some(splits) = &self.splits else { return Ok(listed) };
@@ -192,6 +199,7 @@ pub struct Trained {
 /// Reads and trains; nothing is written but the checkpoint.
 pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console) -> Result<Trained, Failure> {
     source.check_groups(task.method)?;
+    source.weights.check(task.method)?;
     if task.method.key == "auto" && source.leaves_features_open(path) {
         return photo_choice::train(source, path, &task, console);
     }
@@ -202,7 +210,7 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
 /// Trains on data that were read; `features` is the map that made them.
 pub fn train_on(
     source: &SourceArgs,
-    data: LabData,
+    mut data: LabData,
     features: Option<Content>,
     task: Task<'_>,
     console: &Console,
@@ -213,6 +221,7 @@ pub fn train_on(
         None => None,
     };
     let (places, part) = training_part(&data);
+    source.weights.weigh(&mut data, &places)?;
     let train = data.dataset(&places)?;
     // A method whose own preprocessing is none makes its own scales.
     let scales_itself = method.default_prep == "none" && prep.to_string() == "none";
@@ -256,6 +265,9 @@ pub fn train_on(
         let column = source.groups.clone().unwrap_or_else(|| "image".into());
         let number = places.iter().map(|&i| groups[i]).collect::<std::collections::HashSet<_>>().len();
         model.info.set_groups(&GroupsInfo { column, number });
+    }
+    if let Some(weights) = source.weights.info() {
+        model.info.set_weights(&weights);
     }
     model.info.set_trace(&trace);
     Ok(Trained { model, chosen, data, places, part, trace, seconds, nothing_kept })

@@ -81,6 +81,8 @@ def material(tmp_path_factory, command_line):
     for name, which in (("train", few), ("test", later)):
         table(folder / f"{name}.csv", X[which], {"kind": [f"digit{c}" for c in y[which]]})
     table(folder / "visits.csv", X[few], {"patient": [f"P{i // 2}" for i in range(len(few))], "kind": y[few]})
+    shares = [1 + i % 3 for i in range(len(few))]
+    table(folder / "survey.csv", X[few], {"share": shares, "kind": [f"digit{c}" for c in y[few]]})
     (folder / "shapes.csv").write_text(
         "width,height,color,kind\n" + "2,1,red,flat\n3,1,blue,flat\n1,2,red,tall\n1,3,blue,tall\n" * 5
     )

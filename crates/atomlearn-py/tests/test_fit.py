@@ -264,6 +264,37 @@ def test_control_c_ends_a_fit_within_a_second(name, params):
     assert took < 1.0
 
 
+PREDICTING = """
+    import time
+    import numpy as np
+    from atomlearn import KNNClassifier
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20000, 200))
+    model = KNNClassifier(n_threads=1).fit(X, rng.integers(0, 10, len(X)))
+    many = np.tile(X, (20, 1))
+    print("ready", flush=True)
+    try:
+        model.predict(many)
+        print("finished")
+    except KeyboardInterrupt:
+        print("interrupted", time.perf_counter())
+"""
+
+
+def test_control_c_ends_a_long_prediction():
+    script = textwrap.dedent(PREDICTING)
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    asked = time.perf_counter()
+    child.send_signal(signal.SIGINT)
+    line = child.stdout.readline()
+    took = time.perf_counter() - asked
+    child.wait(10)
+    assert line.startswith("interrupted"), line + child.stderr.read()
+    assert took < 2.0
+
+
 def test_threads_follow_environment_threadpoolctl_and_joblib(monkeypatch):
     monkeypatch.delenv("RAYON_NUM_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -33,6 +33,17 @@ pub struct GroupsInfo {
     pub number: usize,
 }
 
+/// Where the weights of the training samples came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightsInfo {
+    /// The column that says how much each sample counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// How much the samples of each class count, as it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_weights: Option<String>,
+}
+
 impl Info {
     /// All notes.
     pub fn values(&self) -> &Values {
@@ -112,6 +123,16 @@ impl Info {
     /// The groups that were left out together.
     pub fn groups(&self) -> Option<GroupsInfo> {
         self.get("groups")
+    }
+
+    /// Notes where the weights of the training samples came from.
+    pub fn set_weights(&mut self, weights: &WeightsInfo) {
+        self.set("weights", weights);
+    }
+
+    /// Where the weights of the training samples came from, if they had any.
+    pub fn weights(&self) -> Option<WeightsInfo> {
+        self.get("weights")
     }
 
     /// Notes which parameters were chosen from the data, if any were.

@@ -156,7 +156,7 @@ fn as_json(args: &Args, trained: &Trained, found: &Findings, next: &str) -> Valu
     json!({
         "schema": report.schema, "model": args.output.as_ref().map(|path| path.display().to_string()),
         "params": model.params(), "prep": model.prep().spec().to_string(), "data": found.data, "part": trained.part,
-        "samples": found.trained_on, "groups": model.info.groups(), "seconds": trained.seconds,
+        "samples": found.trained_on, "groups": model.info.groups(), "weights": model.info.weights(), "seconds": trained.seconds,
         "loo": report.loo, "chosen": report.chosen, "suspicious": suspicious.collect::<Vec<_>>(),
         "maps": model.info.values().get("maps_tried"), "warnings": trained.trace.warnings, "table": trained.data.schema.as_ref().map(table_json), "next": next,
     })

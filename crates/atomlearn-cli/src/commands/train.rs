@@ -22,6 +22,7 @@ Examples:
   atomlearn train table.csv --y species --method linear-svm --prep standard -o species.model
   atomlearn train messy.xlsx --drop comment,date --impute median --method crc --prep standard,unit -o messy.model
   atomlearn train visits.csv --groups patient -o visits.model               no patient judges himself
+  atomlearn train survey.csv --weights share --class-weights balanced -o survey.model     samples and classes that count more
   atomlearn train scenes/ --features sift-pyramid --method lcdl-sv -o scenes.model     then: predict scenes.model photo.jpg
   atomlearn train faces.mat --method lcdl-sv --checkpoint state --resume -o faces.model     goes on after Ctrl-C or a crash
   atomlearn train pixels.npz --views deep.npz --method crc --prep 'pca:98%,unit|unit' -o both.model     two views of the same samples
@@ -76,10 +77,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     check_outputs(args)?;
     args.source.check_groups(method)?;
+    args.source.weights.check(method)?;
     if args.scale.out_of_core {
         args.source.refuse_views("needs all samples in memory; leave out --out-of-core")?;
         if args.source.groups.is_some() {
             return Err(Failure::usage("--groups needs all samples in memory; leave out --out-of-core"));
+        }
+        if let Some(flag) = args.source.weights.asked() {
+            return Err(Failure::usage(format!("{flag} needs all samples in memory; leave out --out-of-core")));
         }
         let job = Job {
             data: &args.data,
@@ -106,7 +111,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         return console.print_json(&json!({
             "schema": "atomlearn.train/1", "model": args.output.display().to_string(), "method": method.key,
             "params": model.params(), "chosen": trained.chosen, "prep": model.prep().spec().to_string(), "data": data.info, "part": part,
-            "samples": places.len(),
+            "samples": places.len(), "weights": model.info.weights(),
             "seconds": trained.seconds, "n_iter": trace.steps.last().map(|step| step.iter), "trace": trace.steps,
             "warnings": trace.warnings, "notes": trace.notes, "table": data.schema.as_ref().map(table_json),
         }));

@@ -21,6 +21,7 @@ mod processes;
 mod protocols;
 mod serving;
 mod tables;
+mod weights;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -98,6 +98,8 @@ pub struct LabData {
     pub ids: Option<Vec<String>>,
     /// Group of every sample, if there are groups; samples of one group are left out together.
     pub groups: Option<Vec<usize>>,
+    /// How much every sample counts, if not all count alike.
+    pub weights: Option<Vec<f64>>,
     /// Names of the features, if the data have them.
     pub feature_names: Option<Vec<String>>,
     /// How a table became samples, for the models trained on them.
@@ -147,7 +149,7 @@ impl LabData {
             features: raw.x.nrows(),
             classes: classes.len(),
         };
-        let RawData { x, is_train, map_saw, image_shape, names, ids, groups, feature_names, schema, .. } = raw;
+        let RawData { x, is_train, map_saw, image_shape, names, ids, groups, weights, feature_names, schema, .. } = raw;
         let groups = groups.map(|groups| numbered(&groups));
         Ok(LabData {
             x,
@@ -159,6 +161,7 @@ impl LabData {
             names,
             ids,
             groups,
+            weights,
             feature_names,
             schema,
             info,
@@ -222,15 +225,18 @@ impl LabData {
     /// The samples at these places, as valid training data.
     pub fn dataset(&self, places: &[usize]) -> Result<Dataset> {
         let data = Dataset::from_places(self.x.as_ref(), &self.classes, &self.targets, places)?;
-        self.with_groups(data, places)
+        self.with_groups_and_weights(data, places)
     }
 
-    /// The groups of the samples at these places, where there are any.
-    fn with_groups(&self, data: Dataset, places: &[usize]) -> Result<Dataset> {
-        match &self.groups {
-            Some(groups) => data.with_groups(&places.iter().map(|&i| groups[i]).collect::<Vec<_>>()),
-            None => Ok(data),
+    /// The groups and weights of the samples at these places, where there are any.
+    fn with_groups_and_weights(&self, mut data: Dataset, places: &[usize]) -> Result<Dataset> {
+        if let Some(groups) = &self.groups {
+            data = data.with_groups(&places.iter().map(|&i| groups[i]).collect::<Vec<_>>())?;
         }
+        if let Some(weights) = &self.weights {
+            data = data.with_weights(&places.iter().map(|&i| weights[i]).collect::<Vec<_>>())?;
+        }
+        Ok(data)
     }
 
     /// The samples at these places, features x samples.
@@ -264,9 +270,9 @@ impl Part<'_> {
         let data = Dataset::from_targets(x.as_ref(), &self.data.classes, &targets)?;
         // A copy must not vouch for its original: they are left out together.
         if copies.is_empty() || self.data.groups.is_some() {
-            return self.data.with_groups(data, &all);
+            return self.data.with_groups_and_weights(data, &all);
         }
-        data.with_groups(&all)
+        self.data.with_groups_and_weights(data.with_groups(&all)?, &all)
     }
 
     /// The samples at these places, features x samples.

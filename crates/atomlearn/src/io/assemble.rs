@@ -57,6 +57,7 @@ pub(super) fn assemble(container: &dyn Container, options: &ReadOptions) -> Resu
         image_shape: image_shape(container, &matrix, features)?,
         names: sample_names(container, n)?,
         groups: groups(container, n, options)?,
+        weights: weights(container, n, options)?,
         ..RawData::new(x)
     })
 }
@@ -128,6 +129,7 @@ fn assemble_two_parts(container: &dyn Container, options: &ReadOptions, names: &
         image_shape: image_shape(container, &train.matrix, features)?,
         names: sample_names(container, n)?,
         groups: groups(container, n, options)?,
+        weights: weights(container, n, options)?,
         notes: vec![Note {
             text: format!("{n_train} training samples from `{x_train}`, {} test samples from `{x_test}`", n - n_train),
             warning: false,
@@ -397,6 +399,38 @@ fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<
             .ok_or_else(|| no_group(path, &format!("sample {i} (counted from 0)")))
     };
     (0..n).map(group).collect::<Result<Vec<String>>>().map(Some)
+}
+
+/// The variable that says how much each sample counts, if the user named one.
+fn weights(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<f64>>> {
+    let Some(index) = choose(container, options.weights.as_deref(), &[])? else { return Ok(None) };
+    let path = container.path();
+    let variable = &container.variables()[index];
+    limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
+    let array = container.load(index)?;
+    if array.len() != n {
+        return Err(Error::Shape {
+            what: format!("{}: weights `{}`", path.display(), variable.name),
+            expected: format!("{n} entries, one per sample"),
+            found: array.len().to_string(),
+        });
+    }
+    (0..n)
+        .map(|i| checked_weight(path, array.number(i), || format!("sample {i} (counted from 0)")))
+        .collect::<Result<Vec<f64>>>()
+        .map(Some)
+}
+
+/// A weight that is a number and not negative, of the sample at `place`.
+pub(super) fn checked_weight(path: &Path, weight: f64, place: impl Fn() -> String) -> Result<f64> {
+    if weight.is_finite() && weight >= 0.0 {
+        return Ok(weight);
+    }
+    Err(Error::Data(format!(
+        "{}: the weight of {} must be a number that is not negative; zero leaves the sample out",
+        path.display(),
+        place()
+    )))
 }
 
 /// What to say about a sample without a group.

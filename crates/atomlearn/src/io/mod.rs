@@ -83,6 +83,8 @@ pub struct ReadOptions {
     pub id: Option<String>,
     /// Name of the variable or column that says which samples belong together (all of one person, for example); it is no feature.
     pub groups: Option<String>,
+    /// Name of the variable or column that says how much each sample counts; it is no feature.
+    pub weights: Option<String>,
     /// Tables: how missing values are filled; without it they are an error.
     pub impute: Option<Impute>,
     /// Tables: what a model was trained on; columns are then matched to it, and what it decides is not asked again.
@@ -113,14 +115,20 @@ impl ReadOptions {
     }
 }
 
-/// Refuses groups where a file has neither columns nor variables to take them from.
-fn check_no_groups(path: &Path, options: &ReadOptions) -> Result<()> {
-    if options.groups.is_none() {
-        return Ok(());
+/// Refuses groups and weights where a file has neither columns nor variables to take them from.
+fn check_nothing_beside(path: &Path, options: &ReadOptions) -> Result<()> {
+    let refused = |flag: &str| {
+        let what = flag.trim_start_matches("--");
+        let why = format!(
+            "{what} are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out {flag}"
+        );
+        Err(Error::Data(format!("{}: {why}", path.display())))
+    };
+    match (&options.groups, &options.weights) {
+        (Some(_), _) => refused("--groups"),
+        (_, Some(_)) => refused("--weights"),
+        (None, None) => Ok(()),
     }
-    let why =
-        "groups are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out --groups";
-    Err(Error::Data(format!("{}: {why}", path.display())))
 }
 
 /// Height and width of the images behind the samples, so that atoms can be drawn.
@@ -153,6 +161,8 @@ pub struct RawData {
     pub ids: Option<Vec<String>>,
     /// Which group each sample belongs to, if groups were asked for.
     pub groups: Option<Vec<String>>,
+    /// How much each sample counts, if weights were asked for: numbers that are not negative.
+    pub weights: Option<Vec<f64>>,
     /// Names of the features, if the file has them.
     pub feature_names: Option<Vec<String>>,
     /// How a table became samples, for the model that is trained on them.
@@ -173,6 +183,7 @@ impl RawData {
             names: None,
             ids: None,
             groups: None,
+            weights: None,
             feature_names: None,
             schema: None,
             notes: Vec::new(),
@@ -207,7 +218,7 @@ enum Format {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<RawData> {
     if path.is_dir() {
         options.check_no_table(path)?;
-        check_no_groups(path, options)?;
+        check_nothing_beside(path, options)?;
         return images::read(path, options);
     }
     read_bytes(path, load(path)?, options)
@@ -232,7 +243,7 @@ pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result<
         Format::Table => table::read(path, &bytes, options),
         Format::Parquet => parquet::read(path, bytes, options),
         Format::Libsvm => {
-            check_no_groups(path, options)?;
+            check_nothing_beside(path, options)?;
             libsvm::read(path, &bytes, options)
         }
     }

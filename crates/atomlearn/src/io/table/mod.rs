@@ -204,6 +204,20 @@ impl<'p> Table<'p> {
         (0..self.rows).map(group).collect()
     }
 
+    /// The cells of a column as weights of samples.
+    fn weights(&self, place: usize) -> Result<Vec<f64>> {
+        let weight = |row: usize| {
+            let value = match self.columns[place].cell(row) {
+                Cell::Number(value) => value,
+                // One cell that is no number makes a column of text; that cell is to be named, not the first.
+                Cell::Text(text) => text.trim().parse().unwrap_or(f64::NAN),
+                Cell::Missing => f64::NAN,
+            };
+            assemble::checked_weight(self.path, value, || self.place(row, place))
+        };
+        (0..self.rows).map(weight).collect()
+    }
+
     fn check_size(&self, features: usize) -> Result<()> {
         if self.rows == 0 || features == 0 {
             let why = format!("the table has {} samples of {features} features; nothing to read", self.rows);
@@ -239,6 +253,7 @@ impl<'p> Table<'p> {
         let places: Vec<usize> = schema.features.iter().map(|feature| feature.place).collect();
         let x = self.encode(&schema, &places, options, &mut notes)?;
         let groups = roles.groups.map(|place| self.groups(place)).transpose()?;
+        let weights = roles.weights.map(|place| self.weights(place)).transpose()?;
         let ids = roles.ids.first().map(|(place, _)| self.names(*place));
         let feature_names = schema.header.then(|| schema.feature_names());
         Ok(RawData {
@@ -247,6 +262,7 @@ impl<'p> Table<'p> {
             names: ids.clone(),
             ids,
             groups,
+            weights,
             feature_names,
             schema: Some(schema),
             notes,

@@ -67,6 +67,8 @@ pub(super) struct Roles {
     pub(super) split: Option<usize>,
     /// Which samples belong together.
     pub(super) groups: Option<usize>,
+    /// How much each sample counts.
+    pub(super) weights: Option<usize>,
     /// The first of them is what samples are called.
     pub(super) ids: Vec<(usize, &'static str)>,
     pub(super) left_out: Vec<(usize, &'static str)>,
@@ -101,15 +103,25 @@ impl Roles {
             take(&mut free, place);
             roles.ids.push((place, "named by --id"));
         }
-        if let Some(name) = &options.groups {
+        let beside = |name: &str, what: &str, label: Option<(usize, &str)>| {
             let place = table.column(name)?;
-            if roles.label.is_some_and(|(label, _)| label == place) {
-                let why = format!("column `{name}` holds the labels, so it cannot hold the groups too");
+            if label.is_some_and(|(label, _)| label == place) {
+                let why = format!("column `{name}` holds the labels, so it cannot hold the {what} too");
                 return Err(Error::format(table.path, why));
             }
+            Ok(place)
+        };
+        if let Some(name) = &options.groups {
+            let place = beside(name, "groups", roles.label)?;
             take(&mut free, place);
             roles.groups = Some(place);
             roles.left_out.push((place, "named by --groups"));
+        }
+        if let Some(name) = &options.weights {
+            let place = beside(name, "weights", roles.label)?;
+            take(&mut free, place);
+            roles.weights = Some(place);
+            roles.left_out.push((place, "named by --weights"));
         }
         roles.split = free.iter().copied().find(|&c| table.header && is_split_name(&table.columns[c].name));
         roles.split.into_iter().for_each(|place| take(&mut free, place));
