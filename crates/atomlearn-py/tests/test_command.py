@@ -62,7 +62,7 @@ def test_records_name_the_command_that_was_typed(place):
 
 
 def test_standard_input_and_a_reader_that_leaves(place):
-    assert run(MODULE, ["inspect", "-"], place, input=TABLE.encode()).returncode == 0
+    assert run(MODULE, ["train", "-", "--method", "crc", "-o", "piped"], place, input=TABLE.encode()).returncode == 0
     shell = subprocess.run(
         ["bash", "-c", f"set -o pipefail; '{sys.executable}' -m atomlearn methods --json | head -c 1"],
         cwd=place, capture_output=True, timeout=120,
