@@ -230,7 +230,7 @@ impl Model {
     /// The atoms, one per row, and the class of each where they have classes; `None` for methods without atoms.
     fn atoms<'py>(&self, py: Python<'py>) -> PyResult<Option<(Rows<'py>, Option<Vec<usize>>)>> {
         let Some(atoms) = self.0.classifier().atoms() else { return Ok(None) };
-        Ok(Some((rows(py, atoms.columns)?, atoms.classes.map(Blocks::labels))))
+        Ok(Some((rows(py, atoms.columns.as_ref())?, atoms.classes.map(Blocks::labels))))
     }
 
     /// The atoms with the largest share in every sample: number, class, code and share of each.

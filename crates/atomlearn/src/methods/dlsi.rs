@@ -143,7 +143,7 @@ impl Dlsi {
 
     /// The atoms of one class after the other; false if one ran out of steps, see [`Incoherent::update`].
     fn dictionary_step(&self, train: &Dataset, d: &mut Mat<f64>, atoms: &Blocks, z: &[Mat<f64>]) -> Result<bool> {
-        let mut step = Incoherent::new(&d, self.eta)?;
+        let mut step = Incoherent::new(d, self.eta)?;
         let mut all_settled = true;
         for (c, own) in atoms.ranges().enumerate() {
             let e = mul(train.class(c), z[c].transpose());

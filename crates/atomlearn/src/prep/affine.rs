@@ -211,7 +211,7 @@ impl Step for Affine {
             x = graph.op("Sub", &[&x, &shift]);
         }
         if let Some(basis) = self.basis() {
-            x = graph.times(&x, &basis);
+            x = graph.times(&x, basis);
         }
         if let Some(scale) = &self.scale {
             let scale = graph.row(scale.col(0).iter().copied());

@@ -69,7 +69,7 @@ pub fn low_rank(e: MatRef<'_, f64>, f: MatRef<'_, f64>, weight: f64, start: &Mat
             column.iter_mut().for_each(|v| *v /= norm);
         }
     }
-    let penalized = |d: &Mat<f64>| Ok::<f64, crate::Error>(value(e, f, &d) + weight * nuclear_norm(d)?);
+    let penalized = |d: &Mat<f64>| Ok::<f64, crate::Error>(value(e, f, d) + weight * nuclear_norm(d)?);
     // What ends early, or in rounding, may be above where it began.
     let better = penalized(&j)? <= penalized(start)?;
     Ok((if better { j } else { start.clone() }, settled || better))

@@ -441,7 +441,7 @@ fn export_primal_residual(graph: &mut Graph, x: &Value, coder: &PrimalCoder) -> 
     let mut squared = Vec::new();
     let mut energies = Vec::new();
     for scatter in coder.moments().class_scatters.iter().flatten() {
-        let rebuilt = graph.times(&wx, &scatter);
+        let rebuilt = graph.times(&wx, scatter);
         let rest = graph.op("Sub", &[x, &rebuilt]);
         squared.push(graph.energy(&rest));
         let products = graph.op("Mul", &[&wx, &rebuilt]);

@@ -113,7 +113,7 @@ impl<'a> CodeStep<'a> {
                 break;
             }
         }
-        let value = |z: &Mat<f64>| self.terms(&z).iter().map(|term| term.1).sum::<f64>();
+        let value = |z: &Mat<f64>| self.terms(z).iter().map(|term| term.1).sum::<f64>();
         if value(z) > value(&start) {
             *z = start;
         }

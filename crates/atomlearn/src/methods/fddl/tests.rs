@@ -41,7 +41,7 @@ fn objective(data: &Dataset, d: &Mat<f64>, z: &Mat<f64>, atoms: &Blocks, (lambda
 }
 
 fn value(step: &CodeStep<'_>, z: &Mat<f64>) -> f64 {
-    step.terms(&z).iter().map(|term| term.1).sum()
+    step.terms(z).iter().map(|term| term.1).sum()
 }
 
 #[test]
