@@ -1,8 +1,8 @@
 # A model behind HTTP in an image that holds one static program and nothing else.
 #
-#     docker build -t atomlearn .
-#     docker run --rm -p 127.0.0.1:8642:8642 atomlearn                                  # digits to draw
-#     docker run --rm -p 127.0.0.1:8642:8642 -v "$PWD":/models:ro atomlearn \
+#     docker build -t atomlearn-server .
+#     docker run --rm -p 127.0.0.1:8642:8642 atomlearn-server                                  # digits to draw
+#     docker run --rm -p 127.0.0.1:8642:8642 -v "$PWD":/models:ro atomlearn-server \
 #         serve /models/wine.model --listen 0.0.0.0:8642
 FROM rust:1-alpine AS build
 RUN apk add --no-cache build-base
