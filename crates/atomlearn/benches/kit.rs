@@ -134,8 +134,8 @@ fn margin_codes(bencher: Bencher<'_, '_>) {
     let targets = train.targets();
     let svm = one_vs_rest(train.x(), &targets, CLASSES, 0.2, None).unwrap();
     let (coupling, scores) = (gram(svm.weights.as_ref()), mul(svm.weights.transpose(), train.x()));
-    let margins = Margins { coupling: coupling.as_ref(), bias: &svm.bias, strength: 1e-5, targets: &targets };
-    bencher.bench(|| margins.weights(scores.as_ref(), scores.as_ref(), MarginSet::OnePass));
+    let margins = Margins { coupling: &coupling, bias: &svm.bias, strength: 1e-5, targets: &targets };
+    bencher.bench(|| margins.weights(&scores, &scores, MarginSet::OnePass));
 }
 
 #[divan::bench]
