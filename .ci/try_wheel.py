@@ -18,7 +18,7 @@ PYTHON = "import atomlearn; print(atomlearn.load('m').predict([[1, 12], [1, 2]])
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--largest", type=float, default=12, help="most megabytes that a wheel may have")
+    parser.add_argument("--largest", type=float, default=20, help="most megabytes that a wheel may have")
     args = parser.parse_args()
     wheel = max(args.folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
     megabytes = wheel.stat().st_size / 1e6
