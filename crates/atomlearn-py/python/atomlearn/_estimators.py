@@ -164,7 +164,8 @@ class LCDLSVClassifier(CodingClassifier):
         Maximum number of iterations; 0 keeps the starting dictionary and fits the SVM on test codes; `auto` chooses it
         like `eta1`. Auto or a whole number >= 0.
     tol : float, default=0.001
-        Training ends when the dictionary's relative change falls to this. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     rule : {"residual", "svm", "fused"} or {"auto"} or None, default="auto"
         Decision rule; `auto` chooses it like `eta1`.
     svm_solver : {"newton", "lbfgs"}, default="newton"
@@ -320,9 +321,10 @@ class SVGDLClassifier(CodingClassifier):
     atoms_per_class : int or {"auto"} or None, default="auto"
         Atoms per class; `auto` is 10, or the number of samples of a smaller class. Auto or a whole number >= 1.
     max_iter : int, default=25
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.001
-        Relative change of the dictionary that ends training. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     active_set : {"one-pass", "converged"}, default="one-pass"
         Code step: one solve with the violated margins of the previous codes, or repeated until they agree.
     prep : str, default="unit"
@@ -421,9 +423,10 @@ class LCLEDLClassifier(CodingClassifier):
     start : {"pca-mean", "k-svd"}, default="pca-mean"
         First atoms: principal directions and mean of every class, or K-SVD within every class, as published.
     max_iter : int, default=10
-        Most iterations. A whole number >= 0.
+        Maximum number of iterations. A whole number >= 0.
     tol : float, default=0.001
-        Relative change of the dictionary that ends training. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     ridge : float, default=0.1
         Weight of the squared norm of the classifier. A number > 0.
     random_state : int or RandomState or None, default=0
@@ -548,9 +551,10 @@ class LEDLClassifier(CodingClassifier):
     start : {"samples", "random"}, default="samples"
         First atoms: random samples of every class, or random columns, as published.
     max_iter : int, default=10
-        Most iterations. A whole number >= 0.
+        Maximum number of iterations. A whole number >= 0.
     tol : float, default=0.0001
-        Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
+        Training ends when an iteration lowers the objective by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     readout : {"refit", "joint"}, default="refit"
         The classifier: refitted on codes made as for new samples, or the one learned jointly, as published.
     ridge : float, default=0.1
@@ -662,10 +666,10 @@ class SRCClassifier(CodingClassifier):
 
     Parameters
     ----------
-    form : {"penalised", "epsilon"}, default="penalised"
-        What a code minimises: a penalised residual, or the sum of magnitudes within `epsilon`.
+    form : {"penalized", "epsilon"}, default="penalized"
+        What a code minimises: a penalized residual, or the sum of magnitudes within `epsilon`.
     lam : float, default=0.001
-        Weight of the sum of magnitudes against half the squared residual; for the penalised form. Called `lambda` in
+        Weight of the sum of magnitudes against half the squared residual; for the penalized form. Called `lambda` in
         the paper and on the command line. A number > 0.
     epsilon : float, default=0.05
         Largest norm of the residual; for the epsilon form. A number > 0.
@@ -719,7 +723,7 @@ class SRCClassifier(CodingClassifier):
     def __init__(
         self,
         *,
-        form: Literal["penalised", "epsilon"] = "penalised",
+        form: Literal["penalized", "epsilon"] = "penalized",
         lam: float = 0.001,
         epsilon: float = 0.05,
         occlusion: bool = False,
@@ -1355,8 +1359,8 @@ class ODLClassifier(IncrementalClassifier):
     max_iter : int, default=10
         Maximum number of passes over the samples. A whole number >= 0.
     tol : float, default=0.001
-        Training ends when a pass changes the dictionary by less than this, relatively; 0 never stops early. A number >=
-        0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     ridge : float, default=0.01
         Weight of the squared norm of the classifier. A number > 0.
     random_state : int or RandomState or None, default=0
@@ -1457,8 +1461,8 @@ class FDDLClassifier(CodingClassifier):
     lambda2 : float, default=0.05
         Weight of the Fisher criterion. A number >= 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
-        or a whole number >= 1.
+        Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less. Auto or a
+        whole number >= 1.
     scaling : {"original", "dictol"}, default="original"
         What lambda1, gamma and gamma1 weigh against: squares (original) or half of them (dictol).
     constraint : {"sphere", "ball"}, default="sphere"
@@ -1474,9 +1478,10 @@ class FDDLClassifier(CodingClassifier):
     gamma2 : float, default=0.01
         Local rule: weight of the distance to the class mean. A number >= 0.
     max_iter : int, default=15
-        Most iterations of code step and dictionary step. A whole number >= 1.
+        Maximum number of iterations of code step and dictionary step. A whole number >= 1.
     tol : float, default=0.001
-        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     code_iter : int, default=300
         Most accelerated gradient steps of a code step. A whole number >= 1.
     code_tol : float, default=0.001
@@ -1602,16 +1607,17 @@ class DLSIClassifier(CodingClassifier):
     eta : float, default=0.01
         Weight of the overlap between atoms of different classes. A number >= 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
-        or a whole number >= 1.
+        Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less. Auto or a
+        whole number >= 1.
     rule : {"global", "local"}, default="global"
         Decide by one code over all atoms, or by one code per class.
     gamma : float, default=0.001
         Weight of the sum of magnitudes of a new sample's code. A number > 0.
     max_iter : int, default=20
-        Most iterations of code step and dictionary step. A whole number >= 1.
+        Maximum number of iterations of code step and dictionary step. A whole number >= 1.
     tol : float, default=0.001
-        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1706,8 +1712,8 @@ class COPARClassifier(CodingClassifier):
     eta : float, default=0.01
         Weight of the overlap between atoms of different classes, and with the shared ones. A number >= 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
-        or a whole number >= 1.
+        Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less. Auto or a
+        whole number >= 1.
     shared_atoms : int or {"auto"} or None, default="auto"
         Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
         Auto or a whole number >= 0.
@@ -1716,9 +1722,10 @@ class COPARClassifier(CodingClassifier):
     gamma : float, default=0.001
         Weight of the sum of magnitudes of a new sample's code. A number > 0.
     max_iter : int, default=10
-        Most iterations of code step and dictionary step. A whole number >= 1.
+        Maximum number of iterations of code step and dictionary step. A whole number >= 1.
     tol : float, default=0.001
-        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1816,8 +1823,8 @@ class LRSDLClassifier(CodingClassifier):
     lambda3 : float, default=0.02
         Weight of the nuclear norm of the shared atoms. A number >= 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
-        or a whole number >= 1.
+        Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less. Auto or a
+        whole number >= 1.
     shared_atoms : int or {"auto"} or None, default="auto"
         Atoms that all classes share; `auto` is five, or fewer where they would span all features with those of a class.
         Auto or a whole number >= 0.
@@ -1833,9 +1840,10 @@ class LRSDLClassifier(CodingClassifier):
     w : float, default=1.0
         Global rule: weight of the distance between a sample's code and the class mean. A number >= 0.
     max_iter : int, default=15
-        Most iterations of code step and dictionary steps. A whole number >= 1.
+        Maximum number of iterations of code step and dictionary steps. A whole number >= 1.
     tol : float, default=0.001
-        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     code_iter : int, default=300
         Most accelerated gradient steps of a code step. A whole number >= 1.
     code_tol : float, default=0.001
@@ -1965,16 +1973,17 @@ class MFLClassifier(CodingClassifier):
         Weight of the sum of magnitudes of the codes, against the squared residual. Called `lambda` in the paper and on
         the command line. A number > 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; `auto` is ten, or the size of the class or one less than the features if that is less. Auto
-        or a whole number >= 1.
+        Atoms per class; `auto` is 10, or the size of the class or one less than the features if that is less. Auto or a
+        whole number >= 1.
     rule : {"global", "local"}, default="global"
         Decide by one code over all atoms, or by one code per class.
     gamma : float, default=0.002
         Weight of the sum of magnitudes of a new sample's code. A number > 0.
     max_iter : int, default=20
-        Most iterations of code step and dictionary step. A whole number >= 1.
+        Maximum number of iterations of code step and dictionary step. A whole number >= 1.
     tol : float, default=0.001
-        Stop when the dictionary changes by less than this fraction of its norm. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -2064,11 +2073,12 @@ class CADLClassifier(CodingClassifier):
     theta : float, default=5.0
         Weight of the SVM's loss against its norm. A number > 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; auto: dimensions of the samples / classes, rounded up. Auto or a whole number >= 1.
+        Atoms per class; `auto` is dimensions of the samples / classes, rounded up. Auto or a whole number >= 1.
     max_iter : int, default=10
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.001
-        Relative change of the dictionary at which training stops. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     updates : {"published", "exact"}, default="published"
         The published steps, or exact minimisation in each.
     refit : bool, default=True
@@ -2192,7 +2202,7 @@ class SADLClassifier(CodingClassifier):
     delta : float, default=0.001
         Ridge on the structuring map and on the classifier. A number > 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms for each class; auto: the mean number of samples of a class, at most 10. Auto or a whole number >= 1.
+        Atoms per class; `auto` is the mean number of samples of a class, at most 10. Auto or a whole number >= 1.
     rows_per_class : int or {"auto"} or None, default="auto"
         Rows of structure for each class; auto: as many as atoms, at most 4. Auto or a whole number >= 1.
     normalize_rows : bool, default=False
@@ -2200,7 +2210,7 @@ class SADLClassifier(CodingClassifier):
     solver : {"linearized-admm", "block-descent"}, default="linearized-admm"
         How the objective is minimised.
     max_iter : int, default=300
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.001
         Stop at this relative misfit of the constraints (ADMM) or ten times the relative decrease (block descent). A
         number >= 0.
@@ -2314,11 +2324,12 @@ class DPLClassifier(CodingClassifier):
     gamma : float, default=0.0001
         Ridge on the analysis dictionary. A number >= 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; auto: as many as it has samples. Auto or a whole number >= 1.
+        Atoms per class; `auto` is as many as it has samples. Auto or a whole number >= 1.
     max_iter : int, default=20
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.0001
-        Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
+        Training ends when an iteration lowers the objective by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     random_state : int or RandomState or None, default=0
         Seed of the random start. None draws one from numpy.
     prep : str, default="unit"
@@ -2423,11 +2434,12 @@ class DPLSVClassifier(CodingClassifier):
     theta : float, default=5.0
         Weight of the loss against the squared norm inside the SVM term. A number > 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Atoms of each class; auto: as many as it has samples. Auto or a whole number >= 1.
+        Atoms per class; `auto` is as many as it has samples. Auto or a whole number >= 1.
     max_iter : int, default=20
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.0001
-        Relative decrease of the objective at which training stops; 0 never stops early. A number >= 0.
+        Training ends when an iteration lowers the objective by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     rule : {"residual", "svm"}, default="residual"
         Decision: by the residuals of the pairs, or by the SVMs.
     random_state : int or RandomState or None, default=0
@@ -2532,9 +2544,10 @@ class DADLClassifier(CodingClassifier):
     threshold : bool, default=False
         Keep only the T0 largest entries of the codes that are compared, as in training. True or False.
     max_iter : int, default=6
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.0001
-        Relative change of the dictionary at which training stops. A number >= 0.
+        Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -2637,12 +2650,13 @@ class LCTLClassifier(CodingClassifier):
     delta : float, default=1.0
         Ridge on the map from codes to classes. A number > 0.
     atoms_per_class : int or {"auto"} or None, default="auto"
-        Rows of the transform for each class; auto: the mean number of samples of a class, at most 10. Auto or a whole
+        Rows of the transform per class; `auto` is the mean number of samples of a class, at most 10. Auto or a whole
         number >= 1.
     max_iter : int, default=10
-        Most iterations. A whole number >= 1.
+        Maximum number of iterations. A whole number >= 1.
     tol : float, default=0.001
-        Relative change of the transform that ends training. A number >= 0.
+        Training ends when an iteration changes the transform by less than this, relatively; 0 never ends it early. A
+        number >= 0.
     ridge : float, default=0.001
         Weight of the squared norm of the classifier. A number > 0.
     random_state : int or RandomState or None, default=0
@@ -2750,9 +2764,10 @@ class AnalysisKSVDClassifier(CodingClassifier):
     pursuit : {"threshold", "backward-greedy"}, default="threshold"
         How these are found: by the smallest products, or greedily one after the other, as published.
     max_iter : int, default=5
-        Most iterations. A whole number >= 0.
+        Maximum number of iterations. A whole number >= 0.
     tol : float, default=0.001
-        Relative change of the rows that ends training. A number >= 0.
+        Training ends when an iteration changes the rows by less than this, relatively; 0 never ends it early. A number
+        >= 0.
     threshold : float, default=0.25
         Threshold of the codes, as a multiple of the root mean square of the products of rows and training samples. A
         number >= 0.

@@ -10,9 +10,8 @@ use super::bordered_solve::BorderedSystem;
 use super::nearly_all_active::NearlyAllActive;
 use super::warm_start::warm_start;
 use super::{STAGE, Svm, sign};
-use crate::linalg::{
-    Spd, View, add_columns, add_diagonal, gram, gram_into, mul, mul_add, outer_gram, select_columns, wide,
-};
+use crate::linalg::{Spd, View, add_columns, add_diagonal, gram, gram_into, mul, mul_add};
+use crate::linalg::{outer_gram, select_columns, wide};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -553,7 +552,7 @@ mod tests {
             let svm = one_vs_rest(&z, &targets, 3, tau, None).unwrap();
             let scores = svm.scores(&z);
             let active = |c: usize| (0..90).filter(|&i| sign(targets[i], c) * scores[(c, i)] < 1.0).count();
-            assert!((0..3).all(|c| active(c) >= fewest), "{:?}", [active(0), active(1), active(2)]);
+            assert!((0..3).all(|c| active(c) >= fewest));
             let mut memory = Memory::default();
             let mut solver = NewtonSolver::new(&mut memory, z.as_ref(), tau);
             solver.prepare_shared(scores.as_ref(), &targets).unwrap();
