@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// From the ground up. Modules in one line do not know each other.
 const LAYERS: &[(&str, &[&str])] = &[
     ("what everything may use", &["error", "warn", "blocks"]),
-    ("mathematics, parameters, files", &["linalg", "params", "folds", "file", "guard", "export"]),
-    ("labelled samples and small tools", &["dataset", "pca", "novelty", "graph", "grid"]),
+    ("mathematics, parameters, files", &["linalg", "params", "folds", "file", "guard"]),
+    ("labelled samples, ONNX graphs, small tools", &["dataset", "export", "pca", "novelty", "graph", "grid"]),
     ("readers, spans, support vector machines", &["io", "span", "svm", "synth"]),
     ("matrices by name, random draws", &["parts", "draw"]),
     ("what was learned, what an iteration leaves to the next, their file", &["classifier", "state", "archive"]),
