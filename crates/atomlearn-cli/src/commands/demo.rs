@@ -14,7 +14,7 @@ use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::metrics::Metric;
 use atomlearn_lab::results::Comparison;
 use atomlearn_lab::tables::percent;
-use atomlearn_lab::{report, splits, tune};
+use atomlearn_lab::{report, splits, tune, verdict};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
          atomlearn inspect YOUR.csv             what your own data look like\n  \
          atomlearn compare YOUR.csv             auto and the fast methods, by cross-validation\n  \
          atomlearn train YOUR.csv -o your.model auto, ready to predict",
-        verdict(&comparison),
+        summary(&comparison),
         args.report.display(),
     ));
     Ok(())
@@ -86,16 +86,17 @@ fn entries() -> Result<Vec<Entry>, Failure> {
     Ok(entries)
 }
 
-/// How `auto`, for which nothing was set or tuned, compares with the best of the others.
-fn verdict(comparison: &Comparison) -> String {
-    let in_use = || comparison.results.iter().filter(|result| result.in_use);
-    let auto = in_use().find(|result| result.method == "auto");
-    let other = in_use().filter(|result| result.method != "auto").max_by(|a, b| a.mean.total_cmp(&b.mean));
-    let (Some(auto), Some(other)) = (auto, other) else { return String::new() };
+/// How `auto`, for which nothing was set or tuned, compares with the best result of the others by whichever rule.
+fn summary(comparison: &Comparison) -> String {
+    let auto = comparison.results.iter().find(|result| result.method == "auto");
+    let others = comparison.results.iter().filter(|result| result.method != "auto");
+    let (Some(auto), Some(other)) = (auto, others.max_by(|a, b| a.mean.total_cmp(&b.mean))) else {
+        return String::new();
+    };
     format!(
         "auto, with nothing to set: {} % of new digits right; the best of the others here, {}: {} %.",
         percent(auto.mean),
-        other.name(),
+        verdict::name(other, comparison),
         percent(other.mean)
     )
 }

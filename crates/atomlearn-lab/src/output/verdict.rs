@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Significance, as everywhere.
 pub const LEVEL: f64 = 0.05;
 
+/// A difference that a reader would not take for chance.
+const FAR: f64 = 0.05;
+
 /// What follows from a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
@@ -81,7 +84,7 @@ pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
                 ),
             }
         }),
-        certainty: certainty(&tests, alike.len()),
+        certainty: certainty(&tests, alike.len()) + &few_splits(best, &alike),
         faster: faster(best, &alike),
         command: (!useless).then(|| command(best, comparison)).flatten(),
         alike: alike.into_iter().map(|(_, name)| name).collect(),
@@ -117,6 +120,17 @@ fn certainty(tests: &[(&PairTest, &MethodResult)], alike: usize) -> String {
         (all, clear) => format!(
             "{clear} of the {all} other results can be ruled out as the best (p < 0.05 after Holm's correction for these {all} tests); the rest might be as good."
         ),
+    }
+}
+
+/// A result far below the best cannot be ruled out if there are few splits: the reader is told that this is why.
+fn few_splits(best: &MethodResult, alike: &[(&MethodResult, String)]) -> String {
+    let far_below = alike.iter().any(|(other, _)| best.score - other.score > FAR);
+    match best.accuracy.len() {
+        splits @ 2..5 if far_below => {
+            format!(" Some of these are far lower, but {splits} splits are too few to rule them out; more splits can.")
+        }
+        _ => String::new(),
     }
 }
 

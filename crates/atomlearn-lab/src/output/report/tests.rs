@@ -361,6 +361,15 @@ fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
     // The matrix and the verdict go by the same numbers.
     let clear = comparison.tests.iter().filter(|test| test.p_holm < 0.05).count();
     assert_eq!(clear, 2, "knn differs from both");
+    // A result far below that is not ruled out has its reason: three splits, not many.
+    let mut scattered = three();
+    let [best, crc] = ["ridge", "crc"].map(|key| scattered.results.iter().position(|r| r.method == key).unwrap());
+    scattered.results[best].accuracy = vec![0.95; 3];
+    assert!(!verdict(&scattered).unwrap().certainty.contains("too few"));
+    scattered.results[crc].score = 0.5;
+    assert!(verdict(&scattered).unwrap().certainty.contains("3 splits are too few to rule them out"));
+    scattered.results[best].accuracy = vec![0.95; 10];
+    assert!(!verdict(&scattered).unwrap().certainty.contains("too few"));
     // What was set is in the command, what guessing gets can make all useless, and a program has no command.
     comparison.results[0].params.insert("lambda".into(), 0.25.into());
     assert!(verdict(&comparison).unwrap().command.unwrap().contains("--set lambda=0.25"));
