@@ -78,7 +78,7 @@ pub struct Begin<'a> {
     /// The state to go on from.
     pub state: Option<State>,
     /// Where it is kept.
-    pub kept: Option<Kept<'a>>,
+    pub kept: Option<KeptState<'a>>,
 }
 
 impl<'a> Begin<'a> {
@@ -87,7 +87,7 @@ impl<'a> Begin<'a> {
         if let Some(differs) = held.as_ref().and_then(|held| held.training.differs_from(&training)) {
             return Err(refuse_other(path, &differs));
         }
-        let kept = Kept { training, keeper: Keeper::new(path, FIRST), written: held.is_some() };
+        let kept = KeptState { training, keeper: Keeper::new(path, FIRST), written: held.is_some() };
         let Some(Checkpoint { training: before, trace, state }) = held else {
             return Ok(Begin { kept: Some(kept), ..Begin::default() });
         };
@@ -99,14 +99,14 @@ impl<'a> Begin<'a> {
 }
 
 /// Keeps the state of a training in memory.
-pub struct Kept<'a> {
+pub struct KeptState<'a> {
     training: Training,
     keeper: Keeper<'a>,
     /// True if there is a file.
     pub written: bool,
 }
 
-impl Kept<'_> {
+impl KeptState<'_> {
     /// Keeps what was chosen from the data too.
     pub fn with_chosen(&mut self, chosen: &Values) {
         self.training.chosen = chosen.clone();

@@ -3,7 +3,7 @@
 use crate::args::{Answer, DataArgs, Way};
 use crate::console::Console;
 use crate::failure::Failure;
-use atomlearn::io::{self, Note, RawData, ReadOptions, Samples, TableSchema, Variable};
+use atomlearn::io::{self, Note, Orientation, RawData, ReadOptions, TableSchema, Variable};
 use atomlearn::{Error, Mat, Model};
 use atomlearn_lab::data::{LabData, Naming, digest, digest_bytes};
 use clap::ValueEnum;
@@ -26,8 +26,8 @@ impl DataArgs {
     /// What the reader needs to know.
     pub fn options(&self) -> ReadOptions {
         let samples = self.samples.map(|way| match way {
-            Way::Rows => Samples::Rows,
-            Way::Columns => Samples::Columns,
+            Way::Rows => Orientation::Rows,
+            Way::Columns => Orientation::Columns,
         });
         ReadOptions {
             x: self.x.clone(),

@@ -109,7 +109,7 @@ impl FeatureMaker for ImageMaker {
 /// Ctrl-C ends the making of features.
 struct UntilInterrupted;
 
-impl atomlearn_features::Watch for UntilInterrupted {
+impl atomlearn_features::ImageObserver for UntilInterrupted {
     fn go_on(&self) -> std::ops::ControlFlow<()> {
         crate::interrupt::go_on()
     }

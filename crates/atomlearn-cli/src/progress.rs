@@ -1,11 +1,11 @@
 //! Progress bars on stderr, and only on a terminal.
 
-use crate::checkpoint::Kept;
+use crate::checkpoint::KeptState;
 use crate::console::Console;
 use crate::interrupt;
 use atomlearn::observe::Trace;
 use atomlearn::{Observer, Step};
-use atomlearn_lab::compare::{Run, Watch};
+use atomlearn_lab::compare::{ExperimentObserver, Run};
 use atomlearn_lab::provenance::Origin;
 use atomlearn_lab::record::Record;
 use atomlearn_lab::tables::percent;
@@ -38,14 +38,14 @@ pub struct TrainWatch<'a> {
     /// The first checkpoint that could not be written.
     pub error: Option<atomlearn::Error>,
     /// Where the state is kept.
-    pub checkpoint: Option<Kept<'a>>,
+    pub checkpoint: Option<KeptState<'a>>,
     bar: ProgressBar,
     _watched: interrupt::Watched,
 }
 
 impl<'a> TrainWatch<'a> {
     /// Begins to watch; `trace` is what was seen before a break.
-    pub fn new(console: &Console, what: &str, trace: Trace, checkpoint: Option<Kept<'a>>) -> Self {
+    pub fn new(console: &Console, what: &str, trace: Trace, checkpoint: Option<KeptState<'a>>) -> Self {
         let bar = if console.bars() {
             bar("{prefix} [{bar:24}] {pos}/{len}, {elapsed} (ETA {eta})  {wide_msg}")
         } else {
@@ -137,7 +137,7 @@ impl CompareWatch {
     }
 }
 
-impl Watch for CompareWatch {
+impl ExperimentObserver for CompareWatch {
     fn begin(&mut self, run: Run<'_>) {
         let methods = run.total / run.splits.max(1);
         self.runs.set_length(run.total as u64);
@@ -220,7 +220,7 @@ impl FeatureBar {
     }
 }
 
-impl atomlearn_features::Watch for FeatureBar {
+impl atomlearn_features::ImageObserver for FeatureBar {
     fn begin(&self, stage: &str, steps: usize) {
         self.bar.reset();
         self.bar.set_prefix(stage.to_string());
@@ -264,7 +264,7 @@ impl TuneBar {
     }
 }
 
-impl tune::Watch for TuneBar {
+impl tune::TuneObserver for TuneBar {
     fn units(&self, done: usize, total: usize) {
         self.units.set_length(total as u64);
         self.units.set_position(done as u64);

@@ -14,7 +14,7 @@ use std::path::Path;
 const NAMED: usize = 10;
 
 /// Told about progress; may stop the work.
-pub trait Watch: Sync {
+pub trait ImageObserver: Sync {
     /// A stage of so many steps begins.
     fn begin(&self, stage: &str, steps: usize) {
         let _ = (stage, steps);
@@ -29,10 +29,10 @@ pub trait Watch: Sync {
     }
 }
 
-impl Watch for () {}
+impl ImageObserver for () {}
 
 /// [`Error::Interrupted`] if the watch says so.
-pub(crate) fn stop_if_asked(watch: &dyn Watch) -> Result<()> {
+pub(crate) fn stop_if_asked(watch: &dyn ImageObserver) -> Result<()> {
     if watch.go_on().is_break() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
@@ -78,7 +78,7 @@ pub fn fit(
     images: &[ImageFile],
     is_train: &[bool],
     handling: Handling,
-    watch: &dyn Watch,
+    watch: &dyn ImageObserver,
 ) -> Result<(FeatureMap, Extracted)> {
     let Handling { skip_broken, augment } = handling;
     let (train, others): (Vec<usize>, Vec<usize>) = (0..images.len()).partition(|&i| is_train[i]);
@@ -115,7 +115,12 @@ pub fn fit(
 }
 
 /// Takes all images through a map.
-pub fn extract(map: &FeatureMap, images: &[ImageFile], skip_broken: bool, watch: &dyn Watch) -> Result<Extracted> {
+pub fn extract(
+    map: &FeatureMap,
+    images: &[ImageFile],
+    skip_broken: bool,
+    watch: &dyn ImageObserver,
+) -> Result<Extracted> {
     let all: Vec<usize> = (0..images.len()).collect();
     let (features, broken) = run(map, images, &all, skip_broken, watch)?;
     collect(features, broken, images)
@@ -129,7 +134,7 @@ fn run(
     images: &[ImageFile],
     places: &[usize],
     skip_broken: bool,
-    watch: &dyn Watch,
+    watch: &dyn ImageObserver,
 ) -> Result<(Placed<Vec<f64>>, Vec<Broken>)> {
     let results = match &map.fitted {
         Fitted::Onnx(network) if network.spec().batch > 1 => {
@@ -160,7 +165,7 @@ pub(crate) fn each_image<T: Send>(
     images: &[ImageFile],
     places: &[usize],
     stage: &str,
-    watch: &dyn Watch,
+    watch: &dyn ImageObserver,
     work: impl Fn(usize, &Picture) -> Result<T> + Sync,
 ) -> Result<Placed<Result<T>>> {
     watch.begin(stage, places.len());

@@ -2,7 +2,7 @@
 
 use atomlearn::Mat;
 use atomlearn::io::pictures::Picture;
-use atomlearn::io::{RawData, ReadOptions, Samples, read_bytes, variables_in};
+use atomlearn::io::{Orientation, RawData, ReadOptions, read_bytes, variables_in};
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::{params_file, recipe as recipes, splits as split_files};
 use std::path::Path;
@@ -80,7 +80,7 @@ fn data(name: &str, bytes: &[u8]) {
     let listed = variables_in(path, bytes.to_vec());
     let first = listed.ok().and_then(|variables| variables.first().map(|variable| variable.name.clone()));
     let no_labels = ReadOptions { y: Some("none".into()), ..ReadOptions::default() };
-    let named = ReadOptions { x: first, samples: Some(Samples::Rows), ..no_labels.clone() };
+    let named = ReadOptions { x: first, samples: Some(Orientation::Rows), ..no_labels.clone() };
     for options in [ReadOptions::default(), no_labels, named] {
         if let Ok(raw) = read_bytes(path, bytes.to_vec(), &options) {
             let samples = raw.x.ncols();

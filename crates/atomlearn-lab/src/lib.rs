@@ -4,7 +4,7 @@
 //! [`record::Record`] per method and split; everything else ([`results::Comparison`], tables, the page) is a pure
 //! function of those records, so that no two outputs can disagree.
 //!
-//! Nothing here prints; a front end watches through [`compare::Watch`].
+//! Nothing here prints; a front end watches through [`compare::ExperimentObserver`].
 
 // Layers, bottom first: stats, protocol, records, run, output; `tests/layers.rs` proves that none knows one above it.
 mod output;

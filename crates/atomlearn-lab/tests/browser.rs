@@ -6,7 +6,7 @@
 use atomlearn::registry::{Values, method};
 use atomlearn::{Model, io};
 use atomlearn_browser::Browser;
-use atomlearn_lab::compare::{Entry, Plan, Run, Watch};
+use atomlearn_lab::compare::{Entry, ExperimentObserver, Plan, Run};
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::findings::Findings;
 use atomlearn_lab::record::Record;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 struct LookInside;
 
-impl Watch for LookInside {
+impl ExperimentObserver for LookInside {
     fn look_inside(&mut self, run: Run<'_>) -> bool {
         run.split == 0
     }

@@ -3,7 +3,7 @@
 use crate::arrays::rows;
 use crate::error::to_python;
 use atomlearn::Error;
-use atomlearn::io::{self, ReadOptions, Samples};
+use atomlearn::io::{self, Orientation, ReadOptions};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ pub fn read<'py>(
 ) -> PyResult<Read<'py>> {
     let samples = match samples {
         None => None,
-        Some("rows") => Some(Samples::Rows),
-        Some("columns") => Some(Samples::Columns),
+        Some("rows") => Some(Orientation::Rows),
+        Some("columns") => Some(Orientation::Columns),
         Some(other) => return Err(to_python(Error::param("samples", other, "\"rows\" or \"columns\""))),
     };
     let options = ReadOptions { x, y, samples, labels, ..ReadOptions::default() };

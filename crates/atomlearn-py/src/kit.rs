@@ -9,13 +9,13 @@ use atomlearn::coding::sparse::SparseCodes;
 use atomlearn::graph::{Affinity, AtomGraph};
 use atomlearn::io::pictures::Picture;
 use atomlearn::linalg::{gram, mul};
-use atomlearn::update::ksvd::{AtomUpdate, Ksvd, Signals};
+use atomlearn::update::ksvd::{AtomUpdate, KsvdIteration, Signals};
 use atomlearn::{Error, Mat, MatRef, Result};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-type Rows<'py> = PyReadonlyArray2<'py, f64>;
-type Matrix<'py> = Bound<'py, PyArray2<f64>>;
+type InputRows<'py> = PyReadonlyArray2<'py, f64>;
+type OutputMatrix<'py> = Bound<'py, PyArray2<f64>>;
 type Vector<'py, T> = Bound<'py, PyArray1<T>>;
 /// Values, column indices and row pointers, as scipy takes them.
 type Csr<'py> = (Vector<'py, f64>, Vector<'py, i64>, Vector<'py, i64>);
@@ -24,8 +24,8 @@ type Csr<'py> = (Vector<'py, f64>, Vector<'py, i64>, Vector<'py, i64>);
 #[pyfunction]
 pub fn lasso<'py>(
     py: Python<'py>,
-    x: Rows<'py>,
-    d: Rows<'py>,
+    x: InputRows<'py>,
+    d: InputRows<'py>,
     penalty: f64,
     tolerance: f64,
     threads: usize,
@@ -42,7 +42,13 @@ pub fn lasso<'py>(
 
 /// OMP codes of the rows of `x` with at most `sparsity` of the atoms in the rows of `d`.
 #[pyfunction]
-pub fn omp<'py>(py: Python<'py>, x: Rows<'py>, d: Rows<'py>, sparsity: usize, threads: usize) -> PyResult<Csr<'py>> {
+pub fn omp<'py>(
+    py: Python<'py>,
+    x: InputRows<'py>,
+    d: InputRows<'py>,
+    sparsity: usize,
+    threads: usize,
+) -> PyResult<Csr<'py>> {
     let codes = on_threads(py, &x, &d, threads, |x, d| {
         let limits = OmpLimits { sparsity, error: None };
         let correlations = mul(d.transpose(), x);
@@ -55,16 +61,16 @@ pub fn omp<'py>(py: Python<'py>, x: Rows<'py>, d: Rows<'py>, sparsity: usize, th
 #[pyfunction]
 pub fn ksvd<'py>(
     py: Python<'py>,
-    x: Rows<'py>,
-    d: Rows<'py>,
+    x: InputRows<'py>,
+    d: InputRows<'py>,
     sparsity: usize,
     iterations: usize,
     exact: bool,
     threads: usize,
-) -> PyResult<(Matrix<'py>, Csr<'py>)> {
+) -> PyResult<(OutputMatrix<'py>, Csr<'py>)> {
     let update = if exact { AtomUpdate::Exact } else { AtomUpdate::Approximate };
     let (atoms, codes) = on_threads(py, &x, &d, threads, |x, d| {
-        let mut ksvd = Ksvd::new(Signals::plain(x), d.to_owned(), sparsity, update);
+        let mut ksvd = KsvdIteration::new(Signals::plain(x), d.to_owned(), sparsity, update);
         for _ in 0..iterations {
             ksvd.iterate()?;
         }
@@ -80,10 +86,10 @@ pub fn ksvd<'py>(
 #[pyfunction]
 pub fn pca<'py>(
     py: Python<'py>,
-    x: Rows<'py>,
+    x: InputRows<'py>,
     most: usize,
     threads: usize,
-) -> PyResult<(Vector<'py, f64>, Matrix<'py>, Vector<'py, f64>)> {
+) -> PyResult<(Vector<'py, f64>, OutputMatrix<'py>, Vector<'py, f64>)> {
     let (x, pool) = (samples(&x)?, pool(threads)?);
     let found = py.detach(|| pool.install(|| atomlearn::pca::pca(x, most, "pca"))).map_err(to_python)?;
     let (mean, variances) = (PyArray1::from_vec(py, found.mean), PyArray1::from_vec(py, found.variances));
@@ -95,7 +101,7 @@ pub fn pca<'py>(
 #[allow(clippy::type_complexity)]
 pub fn atom_graph<'py>(
     py: Python<'py>,
-    d: Rows<'py>,
+    d: InputRows<'py>,
     k: usize,
     threads: usize,
 ) -> PyResult<(Vector<'py, i64>, Vector<'py, i64>, Vector<'py, f64>)> {
@@ -113,7 +119,7 @@ pub fn dense_sift<'py>(
     image: PyReadonlyArray2<'py, u8>,
     step: usize,
     patches: Vec<usize>,
-) -> PyResult<(Matrix<'py>, Matrix<'py>)> {
+) -> PyResult<(OutputMatrix<'py>, OutputMatrix<'py>)> {
     let (height, width) = (image.shape()[0], image.shape()[1]);
     let picture = Picture { width, height, channels: 1, pixels: image.as_array().iter().copied().collect() };
     let found = py.detach(|| atomlearn_features::dense_sift(&picture, step, &patches)).map_err(to_python)?;
@@ -125,8 +131,8 @@ pub fn dense_sift<'py>(
 /// Does `work` on samples and atoms of as many features, while other Python threads go on.
 fn on_threads<T: Send>(
     py: Python<'_>,
-    x: &Rows<'_>,
-    d: &Rows<'_>,
+    x: &InputRows<'_>,
+    d: &InputRows<'_>,
     threads: usize,
     work: impl FnOnce(MatRef<'_, f64>, MatRef<'_, f64>) -> Result<T> + Send,
 ) -> PyResult<T> {

@@ -8,7 +8,7 @@ use atomlearn::io::RawData;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Values};
 use atomlearn::{Error, Mat, Step};
-use atomlearn_lab::compare::{Entry, Plan, Run, RunError, Watch};
+use atomlearn_lab::compare::{Entry, ExperimentObserver, Plan, Run, RunError};
 use atomlearn_lab::data::{LabData, digest_raw};
 use atomlearn_lab::grid::Grid;
 use atomlearn_lab::jsonl::Appender;
@@ -270,7 +270,7 @@ struct Progress<'a> {
     look_inside: bool,
 }
 
-impl Watch for Progress<'_> {
+impl ExperimentObserver for Progress<'_> {
     fn begin(&mut self, run: Run<'_>) {
         let report = || json!({"method": run.method, "split": run.split, "done": run.done, "total": run.total});
         self.stop |= self.link.report(report, || ()).is_break();

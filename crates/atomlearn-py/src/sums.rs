@@ -15,7 +15,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
-type Matrix<'py> = PyReadonlyArray2<'py, f64>;
+type InputRows<'py> = PyReadonlyArray2<'py, f64>;
 
 /// A model from the number, the mean (one row per class) and the pooled scatter of the samples of the classes, which went through `prep`: `none`
 /// or `unit`. Returns it with the warnings.
@@ -28,8 +28,8 @@ pub fn fit_sums(
     prep: &str,
     classes: Vec<String>,
     counts: Vec<f64>,
-    means: Matrix<'_>,
-    within: Matrix<'_>,
+    means: InputRows<'_>,
+    within: InputRows<'_>,
     info: &str,
     threads: usize,
 ) -> PyResult<(Model, Vec<String>)> {
@@ -53,7 +53,7 @@ pub fn restore(
     prep: &str,
     n_features: usize,
     classes: Vec<String>,
-    parts: BTreeMap<String, Matrix<'_>>,
+    parts: BTreeMap<String, InputRows<'_>>,
     info: &str,
 ) -> PyResult<Model> {
     let method = registry::method(key).map_err(to_python)?;

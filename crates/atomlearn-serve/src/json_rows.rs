@@ -125,7 +125,7 @@ impl<'s> Table<'s> {
 
 /// A value of an object.
 #[derive(Clone, Debug)]
-enum Held {
+enum NamedValue {
     Missing,
     Number(f64),
     Text(String),
@@ -136,9 +136,9 @@ struct Objects<'s> {
     schema: &'s TableSchema,
     place_of: HashMap<&'s str, usize>,
     /// Of the rows that are done, in the order of the model's columns.
-    cells: Vec<Held>,
+    cells: Vec<NamedValue>,
     /// Of the row that is read.
-    row: Vec<Option<Held>>,
+    row: Vec<Option<NamedValue>>,
     /// Names in it that the model does not know.
     others: Vec<String>,
     ignored: BTreeSet<String>,
@@ -151,7 +151,7 @@ impl<'s> Objects<'s> {
         Objects { schema, place_of, cells: Vec::new(), row, others: Vec::new(), ignored: BTreeSet::new() }
     }
 
-    fn set(&mut self, place: usize, cell: Held) -> Result<(), String> {
+    fn set(&mut self, place: usize, cell: NamedValue) -> Result<(), String> {
         match self.row[place].replace(cell) {
             None => Ok(()),
             Some(_) => Err(format!("`{}` comes twice in one object", self.schema.features[place].name)),
@@ -183,9 +183,9 @@ impl<'s> Objects<'s> {
     fn samples(&self, rows: usize) -> Result<Samples, Refusal> {
         let width = self.row.len();
         let cell = |row: usize, column: usize| match &self.cells[row * width + column] {
-            Held::Missing => Cell::Missing,
-            Held::Number(value) => Cell::Number(*value),
-            Held::Text(text) => Cell::Text(text),
+            NamedValue::Missing => Cell::Missing,
+            NamedValue::Number(value) => Cell::Number(*value),
+            NamedValue::Text(text) => Cell::Text(text),
         };
         let place = |row, column: usize| format!("row {row} (counted from 0), `{}`", self.schema.features[column].name);
         let encoded = self.schema.encode(rows, cell, place).map_err(|error| Refusal::bad(error.to_string()))?;
@@ -305,42 +305,42 @@ struct One<'n> {
 }
 
 impl<'de> DeserializeSeed<'de> for One<'_> {
-    type Value = Held;
+    type Value = NamedValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Held, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<NamedValue, D::Error> {
         reader.deserialize_any(self)
     }
 }
 
 impl Visitor<'_> for One<'_> {
-    type Value = Held;
+    type Value = NamedValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a number, text, true, false or null for `{}`", self.name)
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Held, E> {
-        Ok(Held::Number(value))
+    fn visit_f64<E>(self, value: f64) -> Result<NamedValue, E> {
+        Ok(NamedValue::Number(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Held, E> {
-        Ok(Held::Number(value as f64))
+    fn visit_u64<E>(self, value: u64) -> Result<NamedValue, E> {
+        Ok(NamedValue::Number(value as f64))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Held, E> {
-        Ok(Held::Number(value as f64))
+    fn visit_i64<E>(self, value: i64) -> Result<NamedValue, E> {
+        Ok(NamedValue::Number(value as f64))
     }
 
     /// As tables write it, so that it counts in columns of flags alone.
-    fn visit_bool<E>(self, value: bool) -> Result<Held, E> {
-        Ok(Held::Text(value.to_string()))
+    fn visit_bool<E>(self, value: bool) -> Result<NamedValue, E> {
+        Ok(NamedValue::Text(value.to_string()))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Held, E> {
-        Ok(Held::Text(text.into()))
+    fn visit_str<E>(self, text: &str) -> Result<NamedValue, E> {
+        Ok(NamedValue::Text(text.into()))
     }
 
-    fn visit_unit<E>(self) -> Result<Held, E> {
-        Ok(Held::Missing)
+    fn visit_unit<E>(self) -> Result<NamedValue, E> {
+        Ok(NamedValue::Missing)
     }
 }

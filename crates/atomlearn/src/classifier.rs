@@ -1,7 +1,7 @@
 //! What was learned: samples in, one score per class and sample out.
 
 use crate::dataset::check_finite_from;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{View, argmax_columns};
 use crate::{Blocks, Error, Parts, Result};
 use faer::{Mat, MatRef};
@@ -74,7 +74,7 @@ pub trait Classifier: Any + Send + Sync {
     }
 
     /// Adds the scores of the rule in use to an ONNX graph, samples in rows; refused by methods that have no closed form.
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let _ = (graph, x);
         Err(Error::Data(NO_CLOSED_FORM.into()))
     }

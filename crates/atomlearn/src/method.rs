@@ -5,7 +5,7 @@ use crate::dataset::{check_finite, sorted_classes};
 use crate::fit::Incremental;
 use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
-use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, Scatter, Start};
+use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, RoundsStart, Scatter};
 use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
@@ -140,7 +140,7 @@ struct InBatches {
 type BeginEmptyFn = fn(&Values, Vec<String>, usize) -> Result<Box<dyn Classifier>>;
 type LearnMoreFn = fn(&Values, &dyn Classifier, MatRef<'_, f64>, &[usize]) -> Result<Box<dyn Classifier>>;
 type FromSumsFn = fn(&Values, &ClassSums, &mut dyn Observer) -> Result<Parts>;
-type BeginFn = fn(&Values, &Moments, &[Mat<f64>], &mut dyn Observer) -> Result<Start>;
+type BeginFn = fn(&Values, &Moments, &[Mat<f64>], &mut dyn Observer) -> Result<RoundsStart>;
 type ResumeRoundsFn = fn(&Values, &mut Message, &Moments, &[String]) -> Result<Box<dyn Rounds>>;
 impl Method {
     pub(crate) const fn of<M: Fit>() -> Self {

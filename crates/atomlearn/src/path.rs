@@ -39,7 +39,7 @@ pub type Measure<'a> = &'a (dyn Fn(&[usize]) -> f64 + Sync);
 
 /// What was seen along a path.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct PathRecord {
     /// Right answers for every number of iterations and, within it, every combination of decision and readout parameters; `None` where
     /// it failed.
     pub correct: Vec<Option<usize>>,
@@ -67,16 +67,16 @@ type Counts = Vec<Option<Judged>>;
 impl Path<'_> {
     /// Trains and counts; a typed error of the method is a failed point. `stop` is asked after every iteration, and its yes is
     /// [`Error::Interrupted`].
-    pub fn follow(&self, stop: &dyn Fn() -> bool) -> Result<Seen> {
+    pub fn follow(&self, stop: &dyn Fn() -> bool) -> Result<PathRecord> {
         let counts = vec![None; self.iterations.len()];
-        let mut walk = Walk { path: self, counts, seen: Seen::default(), last: 0, stop, stopped: false };
+        let mut walk = Walk { path: self, counts, seen: PathRecord::default(), last: 0, stop, stopped: false };
         walk.follow()?;
         let after = size(&self.decision) * size(&self.readout);
         let judged: Counts = walk.counts.into_iter().flat_map(|counts| counts.unwrap_or(vec![None; after])).collect();
         let correct = judged.iter().map(|judged| judged.map(|judged| judged.correct)).collect();
         let measured = judged.iter().map(|judged| judged.map(|judged| judged.measured));
         let measured = self.measure.map_or_else(Vec::new, |_| measured.collect());
-        Ok(Seen { correct, measured, ..walk.seen })
+        Ok(PathRecord { correct, measured, ..walk.seen })
     }
 
     /// The model with combination `d` of decision parameters, unless it is `model` itself, and its right answers.
@@ -103,7 +103,7 @@ struct Walk<'a> {
     path: &'a Path<'a>,
     /// For each number of iterations, once known.
     counts: Vec<Option<Counts>>,
-    seen: Seen,
+    seen: PathRecord,
     /// Iterations done.
     last: u64,
     stop: &'a dyn Fn() -> bool,

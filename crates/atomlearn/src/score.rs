@@ -1,7 +1,7 @@
 //! From codes to class residuals, without forming one reconstruction per class.
 
 use crate::coding::ridge::ridge_map;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{View, column, column_energies, column_major, dot, gram, mul, mul_into, wide};
 use crate::{Blocks, Result};
 use faer::{ColRef, Mat, MatMut, MatRef, Scale};
@@ -183,16 +183,16 @@ impl RidgeResiduals {
 /// [`Residuals`] inside an ONNX graph, samples in rows.
 pub struct ExportedResiduals {
     /// Codes, samples x atoms.
-    pub codes: Value,
+    pub codes: Tensor,
     /// `|x - D_c z_c|^2`, samples x classes.
-    pub squared: Value,
+    pub squared: Tensor,
     /// `|z_c|^2`, samples x classes.
-    pub code_energy: Value,
+    pub code_energy: Tensor,
 }
 
 impl RidgeResiduals {
     /// What [`RidgeResiduals::of`] finds, as part of a graph.
-    pub fn export(&self, graph: &mut Graph, x: &Value) -> ExportedResiduals {
+    pub fn export(&self, graph: &mut Graph, x: &Tensor) -> ExportedResiduals {
         let n_atoms = self.blocks.total();
         let codes = graph.times(x, self.map().transpose());
         let partners = graph.times(x, self.stacked.subrows(n_atoms, n_atoms).transpose());
@@ -209,7 +209,7 @@ impl RidgeResiduals {
 
 impl ExportedResiduals {
     /// What [`Residuals::regularized`] computes.
-    pub fn regularized(&self, graph: &mut Graph) -> Value {
+    pub fn regularized(&self, graph: &mut Graph) -> Tensor {
         let zero = graph.scalar(0.0);
         let one = graph.scalar(1.0);
         let infinity = graph.scalar(f64::INFINITY);

@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use atomlearn::classifier::best_class;
-use atomlearn::io::{self, ReadOptions, Samples, read};
+use atomlearn::io::{self, Orientation, ReadOptions, read};
 use atomlearn::linalg::{normalize_columns, select_columns};
 use atomlearn::methods::lcdl_sv::{LcdlSv, Solver};
 use atomlearn::{Blocks, Classifier, Dataset, Mat, Observer, Step};
@@ -27,7 +27,7 @@ fn variable(path: &Path, name: &str) -> Mat<f64> {
     let options = ReadOptions {
         x: Some(name.into()),
         y: Some("none".into()),
-        samples: Some(Samples::Columns),
+        samples: Some(Orientation::Columns),
         ..ReadOptions::default()
     };
     read(path, &options).unwrap().x

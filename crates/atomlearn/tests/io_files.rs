@@ -1,7 +1,7 @@
 //! Every kind of file, as other programs wrote it (tests/data/make_fixtures.py), gives the same four samples.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use atomlearn::io::{ImageShape, RawData, ReadOptions, Samples, Variable, read, read_npy, variables};
+use atomlearn::io::{ImageShape, Orientation, RawData, ReadOptions, Variable, read, read_npy, variables};
 use atomlearn::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -139,8 +139,8 @@ fn unusable_variables_are_named() {
 
 #[test]
 fn orientation_follows_the_labels_and_contradictions_are_errors() {
-    let columns = ReadOptions { samples: Some(Samples::Columns), ..Default::default() };
-    let rows = ReadOptions { samples: Some(Samples::Rows), ..Default::default() };
+    let columns = ReadOptions { samples: Some(Orientation::Columns), ..Default::default() };
+    let rows = ReadOptions { samples: Some(Orientation::Rows), ..Default::default() };
     check("words.mat", &open_with("words.mat", rows.clone()).unwrap(), 1.0, 1.5, WORDS);
     assert!(matches!(open_with("words.mat", columns.clone()), Err(Error::Shape { .. })));
     assert!(matches!(open_with("plain.mat", rows.clone()), Err(Error::Shape { .. })));

@@ -1,6 +1,6 @@
 //! A mixture of Gaussians with diagonal covariances: expectation and maximisation, and the Fisher vector of some samples.
 
-use crate::extract::{Watch, stop_if_asked};
+use crate::extract::{ImageObserver, stop_if_asked};
 use crate::sift::kmeans;
 use atomlearn::linalg::{exp, mul, vectorised};
 use atomlearn::{Error, Mat, MatRef, Result};
@@ -36,7 +36,7 @@ struct Sums {
 
 impl Mixture {
     /// At most `count` components of the columns of `x`, which stand in random order.
-    pub(crate) fn fit(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn Watch) -> Result<Self> {
+    pub(crate) fn fit(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn ImageObserver) -> Result<Self> {
         let dim = x.nrows();
         let centres = kmeans(x.subcols(0, x.ncols().min(SEEDS * count)), count, seed, watch)?;
         let all = totals(x);

@@ -17,7 +17,7 @@
 
 mod mixture;
 
-use crate::extract::{Found, Watch};
+use crate::extract::{Found, ImageObserver};
 use crate::frame::Crop;
 use crate::sift::{Dense, Descriptors, Directions, Drawn, LENGTH, within};
 use atomlearn::io::pictures::{ImageFile, Picture};
@@ -139,7 +139,7 @@ impl Fisher {
         images: &[ImageFile],
         train: &[usize],
         skip_broken: bool,
-        watch: &dyn Watch,
+        watch: &dyn ImageObserver,
     ) -> Result<(Self, Found)> {
         spec.check()?;
         let Drawn { descriptors, centres, readable, broken } =

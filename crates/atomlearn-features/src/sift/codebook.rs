@@ -1,7 +1,7 @@
 //! k-means with k-means++ starting points: the visual words.
 
 use super::nearest::Nearest;
-use crate::extract::{Watch, stop_if_asked};
+use crate::extract::{ImageObserver, stop_if_asked};
 use atomlearn::kernel::spread_out;
 use atomlearn::linalg::select_columns;
 use atomlearn::{Mat, MatRef, Result};
@@ -16,7 +16,7 @@ const SEEDS_PER_WORD: usize = 10;
 const BLOCK: usize = 512;
 
 /// At most `count` centres of the columns of `x`, which stand in random order.
-pub(crate) fn kmeans(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn Watch) -> Result<Mat<f64>> {
+pub(crate) fn kmeans(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn ImageObserver) -> Result<Mat<f64>> {
     let some = x.subcols(0, x.ncols().min(SEEDS_PER_WORD * count));
     let mut centres = spread_out(some, count.min(some.ncols()), seed);
     watch.begin("visual words", MAX_ITER);

@@ -1,7 +1,7 @@
 //! Descriptors of image files: what the SIFT pyramid and Fisher vectors have in common.
 
 use super::descriptor::{Descriptors, describe};
-use crate::extract::{Broken, Found, Watch, each_image, take_broken};
+use crate::extract::{Broken, Found, ImageObserver, each_image, take_broken};
 use crate::frame::Crop;
 use crate::resize::resize;
 use atomlearn::io::pictures::{ImageFile, Picture};
@@ -73,7 +73,7 @@ impl Dense<'_> {
         images: &[ImageFile],
         train: &[usize],
         skip_broken: bool,
-        watch: &dyn Watch,
+        watch: &dyn ImageObserver,
     ) -> Result<Drawn> {
         let quota = count.div_ceil(train.len().max(1));
         let sample = |place: usize, picture: &Picture| {
@@ -146,7 +146,7 @@ impl Directions {
         images: &[ImageFile],
         (readable, broken): (&[usize], Vec<Broken>),
         skip_broken: bool,
-        watch: &dyn Watch,
+        watch: &dyn ImageObserver,
     ) -> Result<(Self, Found)> {
         let vectors = each_image(images, readable, "training images", watch, |_, picture| vector(picture))?;
         let (vectors, more) = take_broken(vectors, images, skip_broken)?;

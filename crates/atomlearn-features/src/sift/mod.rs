@@ -15,7 +15,7 @@ pub(crate) use dense::{Dense, Directions, Drawn, within};
 pub use dense::{DenseSift, dense_sift};
 pub(crate) use descriptor::{Descriptors, LENGTH};
 
-use crate::extract::{Found, Watch};
+use crate::extract::{Found, ImageObserver};
 use crate::frame::Crop;
 use atomlearn::io::pictures::{ImageFile, Picture};
 use atomlearn::{Error, Mat, Result};
@@ -135,7 +135,7 @@ impl SiftPyramid {
         images: &[ImageFile],
         train: &[usize],
         skip_broken: bool,
-        watch: &dyn Watch,
+        watch: &dyn ImageObserver,
     ) -> Result<(Self, Found)> {
         spec.check()?;
         let Drawn { descriptors, readable, broken, .. } =

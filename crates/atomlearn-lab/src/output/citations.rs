@@ -8,7 +8,7 @@ const CONFERENCES: [&str; 12] =
 
 /// A paper as the registry writes it: `Authors: Title. Venue YEAR (remark)`.
 #[derive(Debug, PartialEq)]
-struct Paper<'a> {
+struct Citation<'a> {
     authors: &'a str,
     title: &'a str,
     venue: &'a str,
@@ -16,7 +16,7 @@ struct Paper<'a> {
     remark: Option<&'a str>,
 }
 
-impl<'a> Paper<'a> {
+impl<'a> Citation<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         if text.starts_with("this project") {
             return None;
@@ -30,7 +30,7 @@ impl<'a> Paper<'a> {
         let title = rest[..=end].trim_end_matches('.');
         let (venue, year) = rest[end + 2..].rsplit_once(' ')?;
         let digits = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then_some(Paper { authors, title, venue, year, remark })
+        digits.then_some(Citation { authors, title, venue, year, remark })
     }
 
     fn bibtex(&self, key: &str) -> String {
@@ -60,7 +60,7 @@ pub fn software() -> String {
 
 /// The entry of a method's paper; none for methods that are this project's own.
 pub fn paper(method: &Method) -> Option<String> {
-    Paper::parse(method.paper).map(|paper| paper.bibtex(method.key))
+    Citation::parse(method.paper).map(|paper| paper.bibtex(method.key))
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn papers_are_taken_apart() {
-        let found = Paper::parse("Doe, Roe: On x: which? J. Odd Things 1999 (the idea)").unwrap();
+        let found = Citation::parse("Doe, Roe: On x: which? J. Odd Things 1999 (the idea)").unwrap();
         assert_eq!(
             (found.authors, found.title, found.venue, found.year),
             ("Doe, Roe", "On x: which?", "J. Odd Things", "1999")
@@ -79,9 +79,9 @@ mod tests {
         assert_eq!(found.remark, Some("the idea"));
         let entry = found.bibtex("odd");
         assert!(entry.starts_with("@article{odd,\n  author = {Doe and Roe},\n  title = {{On x: which?}},"), "{entry}");
-        let entry = Paper::parse("Doe: On y. ICCV 2011").unwrap().bibtex("y");
+        let entry = Citation::parse("Doe: On y. ICCV 2011").unwrap().bibtex("y");
         assert!(entry.starts_with("@inproceedings{y,") && entry.contains("booktitle = {ICCV}"), "{entry}");
-        assert_eq!(Paper::parse("this project"), None);
+        assert_eq!(Citation::parse("this project"), None);
     }
 
     #[test]

@@ -110,8 +110,8 @@ fn check_inputs(path: &Path, target: &Path, kind: Kind, inputs: &[Input]) -> Res
     };
     for input in inputs {
         match &input.content {
-            Content::File(held) if *held == identity => return refuse("the same file as the input", input),
-            Content::Folder if holds(&input.path, &identity, DEEPEST) => {
+            InputContent::File(held) if *held == identity => return refuse("the same file as the input", input),
+            InputContent::Folder if holds(&input.path, &identity, DEEPEST) => {
                 // What an earlier run wrote into the folder is not part of the data, unless it is data itself.
                 let own = kind != Kind::Features && Kind::of(target).is_ok_and(|found| found.fits(kind));
                 if !own {
@@ -128,10 +128,10 @@ fn check_inputs(path: &Path, target: &Path, kind: Kind, inputs: &[Input]) -> Res
 struct Input {
     /// As the user named it.
     path: PathBuf,
-    content: Content,
+    content: InputContent,
 }
 
-enum Content {
+enum InputContent {
     File(Identity),
     Folder,
 }
@@ -143,7 +143,7 @@ impl Input {
             return Identity::of_stdin().map(|held| Input::file("stdin", held)).into_iter().collect();
         }
         if path.is_dir() {
-            return vec![Input { path: path.into(), content: Content::Folder }];
+            return vec![Input { path: path.into(), content: InputContent::Folder }];
         }
         let mut paths = vec![path.to_path_buf()];
         if path.extension().is_some_and(|ending| ending == "npy") {
@@ -153,7 +153,7 @@ impl Input {
     }
 
     fn file(path: impl Into<PathBuf>, identity: Identity) -> Self {
-        Input { path: path.into(), content: Content::File(identity) }
+        Input { path: path.into(), content: InputContent::File(identity) }
     }
 }
 

@@ -11,7 +11,7 @@ use comfy_table::{Attribute, Cell, CellAlignment};
 use std::fmt::Write;
 
 /// One line of the table, as text.
-struct Line {
+struct TextRow {
     method: String,
     rule: String,
     accuracy: String,
@@ -50,8 +50,8 @@ pub fn is_best(result: &MethodResult, all: &[MethodResult]) -> bool {
     all.iter().all(|other| result.score >= other.score)
 }
 
-fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<Line> {
-    let line = |result: &MethodResult| Line {
+fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<TextRow> {
+    let line = |result: &MethodResult| TextRow {
         method: result.name(),
         rule: result.rule.clone(),
         accuracy: match result.std {
@@ -67,10 +67,18 @@ fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<Line> {
 }
 
 /// The row that every method has to beat.
-fn guessing(majority: &Majority) -> Line {
+fn guessing(majority: &Majority) -> TextRow {
     let none = || "-".to_string();
     let accuracy = percent(majority.mean);
-    Line { method: MAJORITY.into(), rule: none(), accuracy, interval: none(), train: none(), test: none(), best: false }
+    TextRow {
+        method: MAJORITY.into(),
+        rule: none(),
+        accuracy,
+        interval: none(),
+        train: none(),
+        test: none(),
+        best: false,
+    }
 }
 
 /// The results that are not clearly better than guessing the most frequent class, in a sentence.

@@ -31,8 +31,8 @@ pub fn splits(path: &Path, arrays: &[(String, Mat<f64>)], n: usize, note: &mut d
         let from = if from_one { "1, as in MATLAB" } else { "0" };
         note(&format!("{}: places of samples count from {from}", path.display()));
     }
-    let part = |line: &Line| line.places(path, n, usize::from(from_one));
-    let split = |(s, line): (usize, &Line)| {
+    let part = |line: &IndexVector| line.places(path, n, usize::from(from_one));
+    let split = |(s, line): (usize, &IndexVector)| {
         let train = part(line)?;
         let test = match &test {
             Some(test) => part(&test[s])?,
@@ -73,13 +73,13 @@ fn choose<'a>(path: &Path, arrays: &'a [Named]) -> Result<(&'a Named, Option<&'a
 }
 
 /// What is said of one split by one array.
-struct Line {
+struct IndexVector {
     values: Vec<f64>,
     /// A flag for every sample, instead of places.
     flags: bool,
 }
 
-impl Line {
+impl IndexVector {
     fn places(&self, path: &Path, n: usize, first: usize) -> Result<Vec<usize>> {
         if self.flags {
             return Ok((0..n).filter(|&i| self.values[i] == 1.0).collect());
@@ -97,7 +97,7 @@ impl Line {
 }
 
 /// The array line by line, one line for each split.
-fn lines(path: &Path, (name, array): &Named, n: usize) -> Result<Vec<Line>> {
+fn lines(path: &Path, (name, array): &Named, n: usize) -> Result<Vec<IndexVector>> {
     let (rows, cols) = (array.nrows(), array.ncols());
     let row = |i: usize| (0..cols).map(|j| array[(i, j)]).collect::<Vec<f64>>();
     let col = |j: usize| (0..rows).map(|i| array[(i, j)]).collect::<Vec<f64>>();
@@ -120,7 +120,7 @@ fn lines(path: &Path, (name, array): &Named, n: usize) -> Result<Vec<Line>> {
             _ => return Err(which(path, name)),
         },
     };
-    Ok(lines.into_iter().map(|values| Line { values, flags }).collect())
+    Ok(lines.into_iter().map(|values| IndexVector { values, flags }).collect())
 }
 
 fn which(path: &Path, name: &str) -> Error {

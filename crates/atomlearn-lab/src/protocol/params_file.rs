@@ -29,7 +29,7 @@ pub struct ParamsFile {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct FileContent {
     method: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prep: Option<String>,
@@ -53,7 +53,7 @@ pub fn read(path: &Path) -> Result<ParamsFile> {
 
 /// Checks the text of a file of parameters.
 pub fn parse(text: &str) -> Result<ParamsFile> {
-    let content: Content =
+    let content: FileContent =
         toml::from_str(text).map_err(|e| Error::Data(format!("not a file of parameters: {}", e.message())))?;
     let method = registry::method(&content.method)?;
     let params = values(method, &content.params)?;
@@ -79,7 +79,7 @@ fn value_of(method: &Method, name: &str, value: &toml::Value) -> Result<Value> {
 /// The text of a file of parameters, below lines that say where they come from.
 pub fn text(origin: &str, method: &str, prep: &str, params: &Values) -> Result<String> {
     let params = params.iter().map(|(name, value)| (name.clone(), to_toml(value))).collect();
-    let content = Content { method: method.into(), prep: Some(prep.into()), params };
+    let content = FileContent { method: method.into(), prep: Some(prep.into()), params };
     let body = toml::to_string(&content).map_err(|e| Error::Data(format!("parameters cannot be written: {e}")))?;
     let comment = origin.lines().map(|line| format!("# {line}\n")).collect::<String>();
     Ok(comment + &body)

@@ -1,7 +1,7 @@
 //! A look inside one run: accuracy after every iteration, a selection of the atoms, the atom graph.
 //!
 //! Only shown, never used to choose anything. [`crate::run::compare`] looks inside the runs on the first split if its
-//! [`crate::run::compare::Watch`] asks for it; the time that takes is not counted as training or testing.
+//! [`crate::run::compare::ExperimentObserver`] asks for it; the time that takes is not counted as training or testing.
 
 mod atoms;
 mod drawing;

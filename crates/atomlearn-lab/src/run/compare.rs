@@ -107,7 +107,7 @@ pub struct Run<'a> {
 }
 
 /// Watches an experiment; `()` watches nothing.
-pub trait Watch: Send {
+pub trait ExperimentObserver: Send {
     /// A run begins.
     fn begin(&mut self, run: Run<'_>) {
         let _ = run;
@@ -152,7 +152,7 @@ pub trait Watch: Send {
     }
 }
 
-impl Watch for () {}
+impl ExperimentObserver for () {}
 
 /// What went wrong, and in which run.
 #[derive(Debug, thiserror::Error)]
@@ -212,7 +212,7 @@ impl Plan<'_> {
         &self,
         known: &[Record],
         file: Option<&Appender>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn ExperimentObserver,
     ) -> Result<Vec<Record>, RunError> {
         let provenance = Provenance { origin: watch.origin(), ..Provenance::now() };
         let total = self.splits.splits.len() * self.entries.len();
@@ -326,7 +326,7 @@ impl<'a> Stage<'a> {
         method: &'static Method,
         entry: &Entry,
         run: Run<'_>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn ExperimentObserver,
     ) -> Result<(PrepSpec, Values, Option<Choice>), Error> {
         let prep = self.plan.prep_of(entry);
         let Some(spec) = entry.tune.as_ref().filter(|spec| !spec.grid.is_empty()) else {
@@ -377,7 +377,7 @@ fn train(
     ready: &Arc<Prepared>,
     last: Option<Trained>,
     run: Run<'_>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn ExperimentObserver,
 ) -> Result<Trained, Error> {
     let train_values = ready.train.x().nrows() * ready.train.x().ncols();
     let probe = watch.look_inside(run).then(|| Probe::new(ready.test.as_ref(), &ready.truth, train_values));
@@ -421,11 +421,11 @@ fn majority(targets: &[usize], split: &Split) -> f64 {
 
 /// Lets a tuning of one run be watched like the rest of the experiment.
 struct TuneWatch<'a, 'b> {
-    watch: Mutex<&'b mut dyn Watch>,
+    watch: Mutex<&'b mut dyn ExperimentObserver>,
     run: Run<'a>,
 }
 
-impl tune::Watch for TuneWatch<'_, '_> {
+impl tune::TuneObserver for TuneWatch<'_, '_> {
     fn units(&self, done: usize, total: usize) {
         if let Ok(mut watch) = self.watch.lock() {
             watch.tuning(self.run, done, total);
@@ -440,7 +440,7 @@ impl tune::Watch for TuneWatch<'_, '_> {
 /// Remembers everything and passes steps on.
 struct RunObserver<'a, 'b> {
     run: Run<'a>,
-    watch: &'b mut dyn Watch,
+    watch: &'b mut dyn ExperimentObserver,
     trace: Trace,
     probe: Option<Probe<'a>>,
     stopped: bool,

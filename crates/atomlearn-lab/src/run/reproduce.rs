@@ -7,7 +7,7 @@ use crate::records::jsonl::Appender;
 use crate::records::provenance::Provenance;
 use crate::records::record::{Record, entry_name};
 use crate::records::results::{Comparison, MethodResult, comparisons};
-use crate::run::compare::{Entry, Plan, RunError, Watch};
+use crate::run::compare::{Entry, ExperimentObserver, Plan, RunError};
 use crate::stats::statistics::holm;
 use atomlearn::registry::Values;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "atomlearn.reproduce/1";
 
 /// How the experiment was laid out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Protocol {
+pub struct PaperProtocol {
     /// Sizes of the training part.
     pub train_per_class: Vec<usize>,
     /// Splits for each size.
@@ -89,7 +89,7 @@ pub struct Reproduction {
     /// The data.
     pub data: DataInfo,
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: PaperProtocol,
     /// The row that the others are compared with, under the same rule where it has that rule; none if they are compared with
     /// published numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub fn run(
     data: &LabData,
     known: &[Record],
     file: Option<&Appender>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn ExperimentObserver,
 ) -> Result<Vec<Record>, RunError> {
     let entries = entries(recipe);
     let mut records = Vec::new();
@@ -174,7 +174,7 @@ pub fn table(recipe: &Recipe, data: &LabData, records: &[Record]) -> Reproductio
         table: recipe.table.clone(),
         paper: PAPER,
         data: data.info.clone(),
-        protocol: Protocol {
+        protocol: PaperProtocol {
             train_per_class: recipe.train_per_class.clone(),
             repeats: recipe.repeats,
             seed: recipe.seed,
@@ -259,7 +259,7 @@ pub fn without_data(recipe: &Recipe) -> String {
          Data: {origin}.\n\
          Layout: {layout}.\n\
          {size}The data are not part of this program.\n\n\
-         Protocol: {sizes} training samples per class, {repeats} splits, seed {seed}, preprocessing {prep}.\n\
+         PaperProtocol: {sizes} training samples per class, {repeats} splits, seed {seed}, preprocessing {prep}.\n\
          Rows: {rows}.\n\n\
          Run it:            atomlearn reproduce {key} --data FILE [--quick] [--report {key}.html]\n\
          Without the data:  atomlearn demo                 every method on digits that are part of the program\n\

@@ -18,7 +18,7 @@ use crate::stats::metrics::Metric;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
 use atomlearn::{Error, Result};
-pub use choose::{OneSe, Point, Tuned};
+pub use choose::{GridPoint, OneSe, Tuned};
 pub use folds::Folds;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct Tuning<'a> {
 }
 
 /// Watches a tuning from several threads at once; `()` watches nothing.
-pub trait Watch: Sync {
+pub trait TuneObserver: Sync {
     /// So many units are done.
     fn units(&self, done: usize, total: usize) {
         let _ = (done, total);
@@ -59,7 +59,7 @@ pub trait Watch: Sync {
     }
 }
 
-impl Watch for () {}
+impl TuneObserver for () {}
 
 /// What one training on one fold gave, for every number of iterations and decision parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,12 +106,12 @@ struct Unit {
 
 impl Tuning<'_> {
     /// Runs every unit that `known` does not hold, appends each to `file` as soon as it stands, and chooses.
-    pub fn run(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn Watch) -> Result<Tuned> {
+    pub fn run(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn TuneObserver) -> Result<Tuned> {
         let base = &self.method.fixed(self.base)?;
         Tuning { base, ..*self }.run_settled(known, file, watch)
     }
 
-    fn run_settled(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn Watch) -> Result<Tuned> {
+    fn run_settled(&self, known: &[UnitRecord], file: Option<&Appender>, watch: &dyn TuneObserver) -> Result<Tuned> {
         let clock = Clock::start();
         let preps = self.preps()?;
         let units = self.units(preps.len());
@@ -232,7 +232,7 @@ impl Tuning<'_> {
     }
 
     /// Puts the counts of all units together, point by point.
-    fn points(&self, units: &[Unit], records: &[UnitRecord]) -> Vec<Point> {
+    fn points(&self, units: &[Unit], records: &[UnitRecord]) -> Vec<GridPoint> {
         let grid = &self.spec.grid;
         let wanted = self.iterations();
         let after = size(&grid.decision.iter().chain(&grid.readout).collect::<Vec<_>>());
@@ -244,7 +244,7 @@ impl Tuning<'_> {
             let (training, iter, rest) = (i / (after * wanted.len()), wanted[i / after % wanted.len()], i % after);
             let (prep, training) = (training / trainings, training % trainings);
             let owner = if iter == Some(0) { self.family(training) } else { training };
-            let mut point = Point::default();
+            let mut point = GridPoint::default();
             for (unit, record) in of(prep, owner) {
                 let place = unit.iterations.iter().position(|other| *other == iter);
                 let at = place.map(|place| place * after + rest);
@@ -278,7 +278,7 @@ pub fn checked_key(record: &UnitRecord) -> Result<String, String> {
 
 /// How a tuning was laid out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Protocol {
+pub struct TuneProtocol {
     /// Samples that were seen.
     pub samples: usize,
     /// Number of folds.

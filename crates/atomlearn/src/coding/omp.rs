@@ -73,7 +73,7 @@ pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimi
     let correlations = column_major(correlations, &mut correlation_store);
     let blocks: Vec<SparseCodes> = (0..n.div_ceil(BLOCK))
         .into_par_iter()
-        .map_init(Pursuit::default, |pursuit, block| {
+        .map_init(OmpMemory::default, |pursuit, block| {
             let mut codes = SparseCodes::new(n_atoms);
             for i in block * BLOCK..n.min((block + 1) * BLOCK) {
                 let stop = limits.error.map(|limit| (limit.energies[i], limit.epsilon * limit.epsilon));
@@ -90,7 +90,7 @@ pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimi
 
 /// Working memory of one thread; after a run, `support` and `beta` hold the code.
 #[derive(Default)]
-struct Pursuit {
+struct OmpMemory {
     support: Vec<usize>,
     beta: Vec<f64>,
     /// `alpha = D^T r`, slice by slice, with zeros at its end.
@@ -102,7 +102,7 @@ struct Pursuit {
     w: Vec<f64>,
 }
 
-impl Pursuit {
+impl OmpMemory {
     /// `stop` holds `|x|^2` and `epsilon^2`.
     #[inline(always)]
     fn run(&mut self, gram: MatRef<'_, f64>, correlations: &[f64], sparsity: usize, stop: Option<(f64, f64)>) {

@@ -3,7 +3,7 @@
 mod graph;
 pub(crate) mod proto;
 
-pub use graph::{Graph, Value};
+pub use graph::{Graph, Tensor};
 
 use prost::Message;
 

@@ -61,7 +61,7 @@ pub struct GraphProto {
     #[prost(string, tag = "2")]
     pub name: String,
     #[prost(message, repeated, tag = "5")]
-    pub initializer: Vec<Tensor>,
+    pub initializer: Vec<TensorProto>,
     #[prost(message, repeated, tag = "11")]
     pub input: Vec<ValueInfo>,
     #[prost(message, repeated, tag = "12")]
@@ -96,7 +96,7 @@ pub struct Attribute {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Tensor {
+pub struct TensorProto {
     #[prost(int64, repeated, packed = "false", tag = "1")]
     pub dims: Vec<i64>,
     #[prost(int32, tag = "2")]

@@ -40,7 +40,7 @@ impl Number {
 
 /// The elements, in the file's own representation while that is smaller.
 #[derive(Clone, Debug)]
-pub(super) enum Values {
+pub(super) enum Elements {
     /// Numbers as stored; kept packed so that a byte image costs a byte per pixel until the matrix is filled.
     Packed { bytes: Vec<u8>, number: Number, big_endian: bool },
     /// Numbers already converted (from sparse arrays).
@@ -53,7 +53,7 @@ pub(super) enum Values {
 #[derive(Clone, Debug)]
 pub(super) struct Array {
     pub(super) shape: Vec<usize>,
-    pub(super) values: Values,
+    pub(super) values: Elements,
     pub(super) row_major: bool,
     /// Declared as an integer type, whatever it is stored as.
     pub(super) integer: bool,
@@ -80,48 +80,48 @@ impl Array {
                 ),
             ));
         }
-        let values = Values::Packed { bytes, number, big_endian };
+        let values = Elements::Packed { bytes, number, big_endian };
         Ok(Array { shape, values, row_major, integer: number.is_integer() })
     }
 
     /// Strings in one dimension.
     pub(super) fn text(strings: Vec<String>) -> Self {
-        Array { shape: vec![strings.len()], values: Values::Text(strings), row_major: true, integer: false }
+        Array { shape: vec![strings.len()], values: Elements::Text(strings), row_major: true, integer: false }
     }
 
     /// Number of elements.
     pub(super) fn len(&self) -> usize {
         match &self.values {
-            Values::Packed { bytes, number, .. } => bytes.len() / number.size(),
-            Values::Dense(values) => values.len(),
-            Values::Text(strings) => strings.len(),
+            Elements::Packed { bytes, number, .. } => bytes.len() / number.size(),
+            Elements::Dense(values) => values.len(),
+            Elements::Text(strings) => strings.len(),
         }
     }
 
     /// Strings are not numbers.
     pub(super) fn is_text(&self) -> bool {
-        matches!(self.values, Values::Text(_))
+        matches!(self.values, Elements::Text(_))
     }
 
     /// Element `index` in storage order; text gives NaN.
     pub(super) fn number(&self, index: usize) -> f64 {
         match &self.values {
-            Values::Packed { bytes, number, big_endian } => {
+            Elements::Packed { bytes, number, big_endian } => {
                 let size = number.size();
                 decode(&bytes[index * size..(index + 1) * size], *number, *big_endian)
             }
-            Values::Dense(values) => values[index],
-            Values::Text(_) => f64::NAN,
+            Elements::Dense(values) => values[index],
+            Elements::Text(_) => f64::NAN,
         }
     }
 
     /// All elements in storage order; the two usual types without a detour.
     pub(super) fn numbers(&self) -> Vec<f64> {
         match &self.values {
-            Values::Packed { bytes, number: Number::F64, big_endian: false } => {
+            Elements::Packed { bytes, number: Number::F64, big_endian: false } => {
                 bytes.as_chunks::<8>().0.iter().map(|v| f64::from_le_bytes(*v)).collect()
             }
-            Values::Packed { bytes, number: Number::F32, big_endian: false } => {
+            Elements::Packed { bytes, number: Number::F32, big_endian: false } => {
                 bytes.as_chunks::<4>().0.iter().map(|v| f64::from(f32::from_le_bytes(*v))).collect()
             }
             _ => (0..self.len()).map(|i| self.number(i)).collect(),
@@ -131,16 +131,16 @@ impl Array {
     /// Element `index` as a label; `None` where it is not a finite number.
     pub(super) fn label(&self, index: usize) -> Option<String> {
         match &self.values {
-            Values::Text(strings) => Some(strings[index].clone()),
+            Elements::Text(strings) => Some(strings[index].clone()),
             // 64-bit integers beyond 2^53 would lose digits on the way through f64.
-            Values::Packed { bytes, number: Number::I64, big_endian } => {
+            Elements::Packed { bytes, number: Number::I64, big_endian } => {
                 Some((integer(bytes, index, *big_endian) as i64).to_string())
             }
-            Values::Packed { bytes, number: Number::U64, big_endian } => {
+            Elements::Packed { bytes, number: Number::U64, big_endian } => {
                 Some(integer(bytes, index, *big_endian).to_string())
             }
             // 0.1 as `f32` is 0.1 to its owner, not 0.10000000149011612.
-            Values::Packed { number: Number::F32, .. } => single_label(self.number(index) as f32),
+            Elements::Packed { number: Number::F32, .. } => single_label(self.number(index) as f32),
             _ => number_label(self.number(index)),
         }
     }
@@ -179,7 +179,7 @@ pub(super) fn dense_columns(
             dense[row as usize + col * rows] = values.number(k);
         }
     }
-    Ok(Array { shape: vec![rows, cols], values: Values::Dense(dense), row_major: false, integer: false })
+    Ok(Array { shape: vec![rows, cols], values: Elements::Dense(dense), row_major: false, integer: false })
 }
 
 /// A number as a label: whole ones without a decimal point and with all their digits, others with as many as tell them

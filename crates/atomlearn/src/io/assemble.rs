@@ -1,8 +1,8 @@
 //! From named arrays to [`RawData`]: which variable is what, and which way round it lies.
 
-use super::array::{Array, Values};
-use super::labels::{self, LABEL_NAMES, Labels};
-use super::{ImageShape, Note, RawData, ReadOptions, Samples, Variable, limits};
+use super::array::{Array, Elements};
+use super::labels::{self, LABEL_NAMES, LabelTexts};
+use super::{ImageShape, Note, Orientation, RawData, ReadOptions, Variable, limits};
 use crate::{Error, Result};
 use faer::Mat;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(super) trait Container {
     /// One of them, by its place in [`Container::variables`].
     fn load(&self, index: usize) -> Result<Array>;
     /// Where samples lie by the custom of this kind of file.
-    fn custom(&self) -> Samples;
+    fn custom(&self) -> Orientation;
 }
 
 /// Names of training samples, their labels, test samples and their labels in files that keep the two apart, as the code
@@ -70,7 +70,7 @@ struct Part {
     matrix: Matrix,
 }
 
-fn part(container: &dyn Container, index: usize, labels: Option<&Labels>, options: &ReadOptions) -> Result<Part> {
+fn part(container: &dyn Container, index: usize, labels: Option<&LabelTexts>, options: &ReadOptions) -> Result<Part> {
     let path = container.path();
     let name = &container.variables()[index].name;
     limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
@@ -82,15 +82,15 @@ fn part(container: &dyn Container, index: usize, labels: Option<&Labels>, option
     let count = labels.map(|labels| labels.text.len());
     let samples = orientation(path, &matrix, count, options.samples, container.custom())?;
     let (features, n) = match samples {
-        Samples::Columns => (matrix.rows, matrix.cols),
-        Samples::Rows => (matrix.cols, matrix.rows),
+        Orientation::Columns => (matrix.rows, matrix.cols),
+        Orientation::Rows => (matrix.cols, matrix.rows),
     };
     if features == 0 || n == 0 {
         return Err(Error::format(path, format!("`{name}` is empty ({} x {})", matrix.rows, matrix.cols)));
     }
     let scale = if x.integer { scalar(container, "scale")?.unwrap_or(1.0) } else { 1.0 };
     let x = limits::matrix(path, name, (features, n), container.file_bytes(), |feature, sample| {
-        let (row, col) = if samples == Samples::Columns { (feature, sample) } else { (sample, feature) };
+        let (row, col) = if samples == Orientation::Columns { (feature, sample) } else { (sample, feature) };
         let place = if x.row_major { row * matrix.cols + col } else { row + col * matrix.rows };
         x.number(place) * scale
     })?;
@@ -101,7 +101,7 @@ fn part(container: &dyn Container, index: usize, labels: Option<&Labels>, option
 fn assemble_two_parts(container: &dyn Container, options: &ReadOptions, names: &[&str; 4]) -> Result<RawData> {
     let path = container.path();
     let [x_train, y_train, x_test, y_test] = *names;
-    let read = |x: &str, y: &str| -> Result<(Part, Labels)> {
+    let read = |x: &str, y: &str| -> Result<(Part, LabelTexts)> {
         let labels = labels_in(container, index_of(container, y)?)?;
         let part = part(container, index_of(container, x)?, Some(&labels), options)?;
         Ok((part, labels))
@@ -150,10 +150,10 @@ struct Matrix {
 fn as_matrix(container: &dyn Container, name: &str, x: &Array) -> Result<Matrix> {
     match (x.shape.as_slice(), container.custom()) {
         (&[rows, cols], _) => Ok(Matrix { rows, cols, stack: None }),
-        (&[n, rows, cols], Samples::Rows) if x.row_major => {
+        (&[n, rows, cols], Orientation::Rows) if x.row_major => {
             Ok(Matrix { rows: n, cols: rows * cols, stack: Some(ImageShape { rows, cols, column_major: false }) })
         }
-        (&[rows, cols, n], Samples::Columns) if !x.row_major => {
+        (&[rows, cols, n], Orientation::Columns) if !x.row_major => {
             Ok(Matrix { rows: rows * cols, cols: n, stack: Some(ImageShape { rows, cols, column_major: true }) })
         }
         (shape, _) => Err(Error::Shape {
@@ -169,10 +169,10 @@ fn orientation(
     path: &Path,
     matrix: &Matrix,
     labels: Option<usize>,
-    said: Option<Samples>,
-    custom: Samples,
-) -> Result<Samples> {
-    let side = |samples| if samples == Samples::Rows { matrix.rows } else { matrix.cols };
+    said: Option<Orientation>,
+    custom: Orientation,
+) -> Result<Orientation> {
+    let side = |samples| if samples == Orientation::Rows { matrix.rows } else { matrix.cols };
     if matrix.stack.is_some() && said.is_some_and(|said| said != custom) {
         return Err(Error::Data(format!("{}: --samples contradicts the stack of images in the file", path.display())));
     }
@@ -186,12 +186,12 @@ fn orientation(
     match said {
         Some(said) if side(said) == labels => Ok(said),
         Some(said) => {
-            let word = if said == Samples::Rows { "rows" } else { "columns" };
+            let word = if said == Orientation::Rows { "rows" } else { "columns" };
             Err(mismatch(format!("{} labels, as samples are {word}", side(said))))
         }
         None => match (matrix.rows == labels, matrix.cols == labels) {
-            (true, false) => Ok(Samples::Rows),
-            (false, true) => Ok(Samples::Columns),
+            (true, false) => Ok(Orientation::Rows),
+            (false, true) => Ok(Orientation::Columns),
             (false, false) => Err(mismatch(format!("{} or {} labels", matrix.rows, matrix.cols))),
             (true, true) => Err(Error::Data(format!(
                 "{}: the data are {labels} x {labels}, so the labels do not tell rows from columns; \
@@ -220,7 +220,7 @@ fn place(container: &dyn Container, name: &str) -> Option<usize> {
 }
 
 /// The labels from the file the user named, or else from the data file.
-fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) -> Result<Option<Labels>> {
+fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) -> Result<Option<LabelTexts>> {
     if let Some(file) = &options.labels {
         return labels::read_file(file).map(Some);
     }
@@ -233,7 +233,7 @@ fn find_labels(container: &dyn Container, data: usize, options: &ReadOptions) ->
 }
 
 /// The labels in one variable.
-fn labels_in(container: &dyn Container, index: usize) -> Result<Labels> {
+fn labels_in(container: &dyn Container, index: usize) -> Result<LabelTexts> {
     let variable = &container.variables()[index];
     let (path, file_bytes) = (container.path(), container.file_bytes());
     limits::check_expansion(path, &variable.name, &variable.shape, file_bytes)?;
@@ -280,7 +280,7 @@ pub(super) fn last_of_each<T>(entries: Vec<T>, name: impl Fn(&T) -> &String) -> 
 }
 
 /// Labels with class names put in, if the file has any.
-fn named(container: &dyn Container, labels: Labels) -> Result<Vec<String>> {
+fn named(container: &dyn Container, labels: LabelTexts) -> Result<Vec<String>> {
     let mut text = labels.text;
     let names = match place(container, "class_names") {
         Some(index) if labels.numeric => strings(container.load(index)?),
@@ -297,7 +297,7 @@ fn named(container: &dyn Container, labels: Labels) -> Result<Vec<String>> {
 /// in Python's.
 fn first_class(container: &dyn Container) -> Result<usize> {
     match scalar(container, "first_class")? {
-        None => Ok(usize::from(container.custom() == Samples::Columns)),
+        None => Ok(usize::from(container.custom() == Orientation::Columns)),
         Some(0.0) => Ok(0),
         Some(1.0) => Ok(1),
         Some(other) => {
@@ -308,7 +308,7 @@ fn first_class(container: &dyn Container) -> Result<usize> {
 }
 
 fn strings(array: Array) -> Option<Vec<String>> {
-    if let Values::Text(strings) = array.values { Some(strings) } else { None }
+    if let Elements::Text(strings) = array.values { Some(strings) } else { None }
 }
 
 /// The number in a variable of one element; `None` where there is no such variable.
@@ -358,7 +358,7 @@ fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> R
     if matrix.stack.is_some() {
         return Ok(matrix.stack);
     }
-    let column_major = container.custom() == Samples::Columns;
+    let column_major = container.custom() == Orientation::Columns;
     let sizes = if column_major {
         scalar(container, "rows")?.zip(scalar(container, "cols")?)
     } else {

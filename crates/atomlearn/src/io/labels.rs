@@ -21,7 +21,7 @@ const MISSING: [&str; 18] = [
 
 /// Labels of the samples; `numeric` says that they were stored as numbers.
 #[derive(Debug)]
-pub(super) struct Labels {
+pub(super) struct LabelTexts {
     pub(super) text: Vec<String>,
     pub(super) numeric: bool,
 }
@@ -33,11 +33,11 @@ pub(super) fn from_array(
     array: &Array,
     first_class: Option<usize>,
     file_bytes: usize,
-) -> Result<Labels> {
+) -> Result<LabelTexts> {
     if array.shape.iter().filter(|&&size| size != 1).count() > 1 {
         let named = |first: usize| Some(one_hot(array)?.iter().map(|class| (class + first).to_string()).collect());
         let text = first_class.and_then(named);
-        return text.map(|text| Labels { text, numeric: true }).ok_or_else(|| Error::Shape {
+        return text.map(|text| LabelTexts { text, numeric: true }).ok_or_else(|| Error::Shape {
             what: format!("{}: labels `{name}`", path.display()),
             expected: "one label per sample (a vector), or a matrix of classes and samples with a single 1 for every \
                        sample and 0 elsewhere"
@@ -49,7 +49,7 @@ pub(super) fn from_array(
     limits::TextBudget::new(path, name, file_bytes).add(array.len(), 0)?;
     let label = |i| array.label(i).filter(|label| !label.is_empty()).ok_or_else(|| missing_label(path, i));
     let text = (0..array.len()).map(label).collect::<Result<Vec<String>>>()?;
-    Ok(Labels { text, numeric: !array.is_text() })
+    Ok(LabelTexts { text, numeric: !array.is_text() })
 }
 
 /// The place of the only 1 in every column or, failing that, in every row; `None` where the matrix is no such thing or, as a
@@ -107,14 +107,14 @@ pub(super) fn from_cell(path: &Path, sample: usize, cell: &str) -> Result<String
 }
 
 /// The labels of a file of text, given as its cells.
-pub(super) fn from_text<'a>(path: &Path, cells: impl IntoIterator<Item = &'a str>) -> Result<Labels> {
+pub(super) fn from_text<'a>(path: &Path, cells: impl IntoIterator<Item = &'a str>) -> Result<LabelTexts> {
     let mut text = Vec::new();
     let mut numeric = true;
     for (sample, cell) in cells.into_iter().enumerate() {
         text.push(from_cell(path, sample, cell)?);
         numeric &= is_number(cell.trim());
     }
-    Ok(Labels { text, numeric })
+    Ok(LabelTexts { text, numeric })
 }
 
 /// A finite number, and no code such as `007`.
@@ -146,7 +146,7 @@ fn canonical(cell: &str) -> Option<String> {
 }
 
 /// A label file: `.npy`, or text with one label per line under an optional heading.
-pub(super) fn read_file(path: &Path) -> Result<Labels> {
+pub(super) fn read_file(path: &Path) -> Result<LabelTexts> {
     let bytes = limits::read_file(path)?;
     if bytes.starts_with(npy::MAGIC) {
         return from_array(path, "labels", &npy::parse(path, "labels", &bytes)?, Some(0), bytes.len());

@@ -6,7 +6,7 @@
 
 use super::array::{Array, Number, dense_columns};
 use super::assemble::{Container, last_of_each};
-use super::{Samples, Variable, limits, text};
+use super::{Orientation, Variable, limits, text};
 use crate::{Error, Result};
 use flate2::read::ZlibDecoder;
 use std::io::Read;
@@ -118,8 +118,8 @@ impl Container for Mat5<'_> {
         &self.variables
     }
 
-    fn custom(&self) -> Samples {
-        Samples::Columns
+    fn custom(&self) -> Orientation {
+        Orientation::Columns
     }
 
     fn load(&self, index: usize) -> Result<Array> {
@@ -174,7 +174,7 @@ fn number_type(kind: u32) -> Option<Number> {
 }
 
 /// What precedes a variable's values.
-struct Header {
+struct VariableHeader {
     name: String,
     shape: Vec<usize>,
     class: usize,
@@ -182,7 +182,7 @@ struct Header {
     complex: bool,
 }
 
-impl Header {
+impl VariableHeader {
     fn variable(&self) -> Variable {
         let class = CLASSES.get(self.class).copied().unwrap_or("unknown");
         let kind = match (self.logical, self.complex) {
@@ -262,7 +262,7 @@ impl Stream<'_> {
     }
 
     /// Flags, sizes and name.
-    fn header(&mut self) -> Result<Header> {
+    fn header(&mut self) -> Result<VariableHeader> {
         let (_, flags) = self.part(8)?;
         if flags.len() != 8 {
             return Err(self.broken("flags of the wrong size"));
@@ -280,11 +280,11 @@ impl Stream<'_> {
         }
         let (_, name) = self.part(MAX_NAME)?;
         let name = text::from_utf8(&name).trim_end_matches('\0').to_string();
-        Ok(Header { name, shape, class, logical: flags & 0x200 != 0, complex: flags & 0x800 != 0 })
+        Ok(VariableHeader { name, shape, class, logical: flags & 0x200 != 0, complex: flags & 0x800 != 0 })
     }
 
     /// The values that follow `header`.
-    fn values(&mut self, header: &Header) -> Result<Array> {
+    fn values(&mut self, header: &VariableHeader) -> Result<Array> {
         match header.class {
             _ if header.complex => Err(self.unusable(header)),
             DOUBLE..=UINT64 => self.numbers(header),
@@ -298,12 +298,12 @@ impl Stream<'_> {
         }
     }
 
-    fn unusable(&self, header: &Header) -> Error {
+    fn unusable(&self, header: &VariableHeader) -> Error {
         let kind = header.variable().kind;
         Error::format(self.path, format!("`{}` is of kind {kind}, which cannot be used; choose another", header.name))
     }
 
-    fn numbers(&mut self, header: &Header) -> Result<Array> {
+    fn numbers(&mut self, header: &VariableHeader) -> Result<Array> {
         let (kind, bytes) = self.part(u64::MAX)?;
         let number = number_type(kind).ok_or_else(|| self.broken(format!("number type {kind} is unknown")))?;
         let layout = (number, self.big_endian);
@@ -355,7 +355,7 @@ impl Stream<'_> {
     }
 
     /// A cell array of strings.
-    fn cell(&mut self, header: &Header) -> Result<Array> {
+    fn cell(&mut self, header: &VariableHeader) -> Result<Array> {
         let count = limits::product(&header.shape).ok_or_else(|| self.broken("an impossible size"))?;
         let mut strings = Vec::new();
         let mut budget = limits::TextBudget::new(self.path, &header.name, self.file_bytes);
@@ -386,7 +386,7 @@ impl Stream<'_> {
     }
 
     /// A sparse matrix in compressed columns, made dense.
-    fn sparse(&mut self, header: &Header) -> Result<Array> {
+    fn sparse(&mut self, header: &VariableHeader) -> Result<Array> {
         let &[rows, cols] = header.shape.as_slice() else { return Err(self.broken("a sparse array not of 2 sizes")) };
         limits::check_expansion(self.path, &header.name, &header.shape, self.file_bytes)?;
         let mut list = |what: &str| {

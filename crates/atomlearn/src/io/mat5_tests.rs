@@ -91,9 +91,9 @@ fn a_square_matrix_with_labels_needs_a_word_from_the_user() {
         file(&[doubles("X", &[2, 2], &[1.0, 2.0, 3.0, 4.0], false), doubles("y", &[1, 2], &[1.0, 2.0], false)], false);
     let message = try_read(&bytes, &ReadOptions::default()).unwrap_err().to_string();
     assert!(message.contains("--samples rows"), "{message}");
-    let rows = ReadOptions { samples: Some(Samples::Rows), ..Default::default() };
+    let rows = ReadOptions { samples: Some(Orientation::Rows), ..Default::default() };
     assert_eq!(try_read(&bytes, &rows).unwrap().x[(1, 0)], 3.0);
-    let columns = ReadOptions { samples: Some(Samples::Columns), ..Default::default() };
+    let columns = ReadOptions { samples: Some(Orientation::Columns), ..Default::default() };
     assert_eq!(try_read(&bytes, &columns).unwrap().x[(1, 0)], 2.0);
 }
 
@@ -137,7 +137,7 @@ fn training_and_test_samples_kept_apart_become_one_with_a_split() {
     let crc = ["tr_dat", "trls", "tt_dat", "ttls"];
     let (trls, ttls) =
         (doubles("trls", &[1, 3], &[2.0, 1.0, 2.0], false), doubles("ttls", &[2, 1], &[1.0, 3.0], false));
-    let options = ReadOptions { samples: Some(Samples::Columns), ..Default::default() };
+    let options = ReadOptions { samples: Some(Orientation::Columns), ..Default::default() };
     let raw = try_read(&two_parts(crc, trls, ttls.clone()), &options).unwrap();
     assert_eq!(raw.x, Mat::from_fn(2, 5, |i, j| (2 * j + i + 1) as f64));
     assert_eq!(raw.labels.as_deref().unwrap(), ["2", "1", "2", "1", "3"]);
@@ -153,7 +153,7 @@ fn training_and_test_samples_kept_apart_become_one_with_a_split() {
 #[test]
 fn labels_may_be_one_hot_with_classes_down_or_across() {
     let lc_ksvd = ["training_feats", "H_train", "testing_feats", "H_test"];
-    let options = ReadOptions { samples: Some(Samples::Columns), ..Default::default() };
+    let options = ReadOptions { samples: Some(Orientation::Columns), ..Default::default() };
     // Classes 2, 1, 2 in the columns of a matrix of two classes, and 1, 1 in the rows of another.
     let h_train = doubles("H_train", &[2, 3], &[0.0, 1.0, 1.0, 0.0, 0.0, 1.0], false);
     let h_test = || doubles("H_test", &[2, 2], &[1.0, 1.0, 0.0, 0.0], false);

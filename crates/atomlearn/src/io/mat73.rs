@@ -6,7 +6,7 @@
 use super::array::{Array, dense_columns};
 use super::assemble::Container;
 use super::mat73_numbers::Stored;
-use super::{DAMAGED, RawData, ReadOptions, Samples, Variable, assemble, hdf5_source, limits, text};
+use super::{DAMAGED, Orientation, RawData, ReadOptions, Variable, assemble, hdf5_source, limits, text};
 use crate::guard::guarded;
 use crate::{Error, Result};
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, Layout, Object, VlenStringReadOptions};
@@ -250,8 +250,8 @@ impl Container for Mat73<'_> {
         &self.variables
     }
 
-    fn custom(&self) -> Samples {
-        if self.matlab { Samples::Columns } else { Samples::Rows }
+    fn custom(&self) -> Orientation {
+        if self.matlab { Orientation::Columns } else { Orientation::Rows }
     }
 
     fn load(&self, index: usize) -> Result<Array> {

@@ -14,11 +14,11 @@ pub(super) struct Stored {
     /// Bytes per element.
     pub(super) size: usize,
     big_endian: bool,
-    form: Form,
+    form: NumberForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
+enum NumberForm {
     /// A type that [`Number`] has.
     Plain(Number),
     /// An integer that fills some of the bits only.
@@ -52,7 +52,7 @@ impl Stored {
                 let Some(base) = Stored::of(base_type)? else { return Ok(None) };
                 let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
                 let boolean = base.size == 1 && is_boolean(&names);
-                if boolean { Stored { form: Form::Plain(Number::Bool), ..base } } else { base }
+                if boolean { Stored { form: NumberForm::Plain(Number::Bool), ..base } } else { base }
             }
             _ => return Ok(None),
         }))
@@ -61,10 +61,10 @@ impl Stored {
     /// The elements in a form that [`Number`] has, without any change of value.
     pub(super) fn unpack(self, bytes: Vec<u8>) -> (Vec<u8>, Number, bool) {
         let number = match self.form {
-            Form::Plain(number) => return (bytes, number, self.big_endian),
-            Form::Integer { signed: true, .. } => Number::I64,
-            Form::Integer { signed: false, .. } => Number::U64,
-            Form::Float { .. } => Number::F64,
+            NumberForm::Plain(number) => return (bytes, number, self.big_endian),
+            NumberForm::Integer { signed: true, .. } => Number::I64,
+            NumberForm::Integer { signed: false, .. } => Number::U64,
+            NumberForm::Float { .. } => Number::F64,
         };
         let element = |element: &[u8]| {
             let join = |value: u64, &byte: &u8| value << 8 | u64::from(byte);
@@ -75,17 +75,17 @@ impl Stored {
     }
 }
 
-impl Form {
+impl NumberForm {
     /// The 64 bits of the value in the form that [`Stored::unpack`] chose.
     fn bits(self, raw: u64) -> u64 {
         let part = |(start, bits): (u32, u32)| raw >> start & (u64::MAX >> (64 - bits));
         match self {
-            Form::Plain(_) => raw,
-            Form::Integer { offset, bits, signed } => {
+            NumberForm::Plain(_) => raw,
+            NumberForm::Integer { offset, bits, signed } => {
                 let value = part((offset, bits)) << (64 - bits);
                 if signed { (value as i64 >> (64 - bits)) as u64 } else { value >> (64 - bits) }
             }
-            Form::Float { sign, exponent, mantissa, bias } => {
+            NumberForm::Float { sign, exponent, mantissa, bias } => {
                 let power = part(exponent);
                 let fraction = part(mantissa);
                 let scale = |power: i32| 2f64.powi(power - bias);
@@ -107,7 +107,7 @@ fn is_boolean(names: &[&str]) -> bool {
     names.len() == BOOLEAN.len() && BOOLEAN.iter().all(|name| names.contains(name))
 }
 
-fn integer(size: usize, layout: &FixedPointLayout) -> Result<Form, String> {
+fn integer(size: usize, layout: &FixedPointLayout) -> Result<NumberForm, String> {
     let offset = u32::from(layout.bit_offset);
     let bits = u32::from(layout.bit_precision);
     let signed = layout.signed;
@@ -126,10 +126,10 @@ fn integer(size: usize, layout: &FixedPointLayout) -> Result<Form, String> {
         (8, true) => Some(Number::I64),
         _ => None,
     };
-    Ok(plain.map_or(Form::Integer { offset, bits, signed }, Form::Plain))
+    Ok(plain.map_or(NumberForm::Integer { offset, bits, signed }, NumberForm::Plain))
 }
 
-fn float(size: usize, layout: &FloatingPointLayout) -> Result<Form, String> {
+fn float(size: usize, layout: &FloatingPointLayout) -> Result<NumberForm, String> {
     let exponent = (u32::from(layout.exponent_location), u32::from(layout.exponent_size));
     let mantissa = (u32::from(layout.mantissa_location), u32::from(layout.mantissa_size));
     let whole = (u32::from(layout.bit_offset), u32::from(layout.bit_precision));
@@ -143,7 +143,7 @@ fn float(size: usize, layout: &FloatingPointLayout) -> Result<Form, String> {
         [(Number::F16, 2, (10, 5), 15), (Number::F32, 4, (23, 8), 127), (Number::F64, 8, (52, 11), 1023)]
     {
         if ieee(bytes, place, bias) {
-            return Ok(Form::Plain(number));
+            return Ok(NumberForm::Plain(number));
         }
     }
     let unknown = || {
@@ -167,7 +167,7 @@ fn float(size: usize, layout: &FloatingPointLayout) -> Result<Form, String> {
     let held = |bit: u32, (start, bits): (u32, u32)| bit >= start && bit < start + bits;
     let free = (whole.0..whole.0 + whole.1).find(|&bit| !held(bit, exponent) && !held(bit, mantissa));
     let sign = free.ok_or_else(unknown)?;
-    Ok(Form::Float { sign, exponent, mantissa, bias })
+    Ok(NumberForm::Float { sign, exponent, mantissa, bias })
 }
 
 #[cfg(test)]

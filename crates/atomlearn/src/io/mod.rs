@@ -54,7 +54,7 @@ const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Which way round a stored matrix lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Samples {
+pub enum Orientation {
     /// One sample per row.
     Rows,
     /// One sample per column.
@@ -70,7 +70,7 @@ pub struct ReadOptions {
     /// without labels.
     pub y: Option<String>,
     /// Orientation, where the file does not settle it.
-    pub samples: Option<Samples>,
+    pub samples: Option<Orientation>,
     /// A second file with the labels: `.npy`, or text with one label per line.
     pub labels: Option<PathBuf>,
     /// Tables: whether the first row names the columns; decided by what the columns hold if not said.

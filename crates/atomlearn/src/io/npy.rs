@@ -6,7 +6,7 @@
 use super::array::{Array, Number};
 use super::assemble::{Container, last_of_each};
 use super::zip::{self, Member};
-use super::{Samples, Variable, limits, text};
+use super::{Orientation, Variable, limits, text};
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -69,8 +69,8 @@ impl Container for Npy<'_> {
         &self.variables
     }
 
-    fn custom(&self) -> Samples {
-        Samples::Rows
+    fn custom(&self) -> Orientation {
+        Orientation::Rows
     }
 
     fn load(&self, _: usize) -> Result<Array> {
@@ -91,8 +91,8 @@ impl Container for Npz<'_> {
         &self.variables
     }
 
-    fn custom(&self) -> Samples {
-        Samples::Rows
+    fn custom(&self) -> Orientation {
+        Orientation::Rows
     }
 
     fn load(&self, index: usize) -> Result<Array> {

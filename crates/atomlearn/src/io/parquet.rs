@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, bytes: Vec<u8>, options: &ReadOptions) -> Result
 /// Reads a table, whole.
 fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
     let length = bytes.len();
-    let table = Table::open(path, bytes)?;
+    let table = ParquetTable::open(path, bytes)?;
     let columns = table.columns.len();
     let rows = table.rows;
     if rows > 0 {
@@ -50,7 +50,7 @@ fn table(path: &Path, bytes: Vec<u8>) -> Result<super::table::Table<'_>> {
 /// One entry per column.
 pub(super) fn variables(path: &Path, bytes: Vec<u8>) -> Result<Vec<Variable>> {
     guarded(path, DAMAGED, || {
-        let table = Table::open(path, bytes)?;
+        let table = ParquetTable::open(path, bytes)?;
         let variable = |column: &Description| Variable {
             name: column.name.clone(),
             shape: vec![table.rows],
@@ -67,7 +67,7 @@ struct Description {
     usable: bool,
 }
 
-struct Table<'a> {
+struct ParquetTable<'a> {
     path: &'a Path,
     bytes: Bytes,
     reader: SerializedFileReader<Bytes>,
@@ -77,7 +77,7 @@ struct Table<'a> {
     unpacked: Cell<u64>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> ParquetTable<'a> {
     fn open(path: &'a Path, bytes: Vec<u8>) -> Result<Self> {
         check_schema(path, &bytes)?;
         let bytes = Bytes::from(bytes);
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
         if columns.is_empty() {
             return Err(Error::format(path, "the table has no columns"));
         }
-        Ok(Table { path, bytes, reader, columns, rows, unpacked: Cell::new(0) })
+        Ok(ParquetTable { path, bytes, reader, columns, rows, unpacked: Cell::new(0) })
     }
 
     /// Names of the columns that pandas keeps its index in.

@@ -12,7 +12,7 @@
 //! `K_LL^(-1/2)`, differs by a rotation only.
 
 use super::{Gamma, Kernel, far_origin, plain_distances};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, View, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
 use crate::pca::centred;
 use crate::{Error, Observer, Result};
@@ -136,7 +136,7 @@ impl KernelMap {
     }
 
     /// The map as part of an ONNX graph.
-    pub fn export(&self, graph: &mut Graph, x: &Value) -> Value {
+    pub fn export(&self, graph: &mut Graph, x: &Tensor) -> Tensor {
         let similar = self.kernel.export(self.gamma[(0, 0)], self.landmarks.as_ref(), graph, x);
         graph.times(&similar, &self.root)
     }

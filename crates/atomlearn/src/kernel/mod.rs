@@ -4,7 +4,7 @@ mod map;
 
 pub use map::{KernelMap, KernelSpec, spread_out};
 
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{View, column_energies, mul};
 use crate::pca::{centred, mean};
 use crate::{Error, Result};
@@ -115,7 +115,7 @@ impl Kernel {
     }
 
     /// [`Kernel::matrix`] as part of an ONNX graph, samples in rows.
-    pub fn export(self, gamma: f64, landmarks: MatRef<'_, f64>, graph: &mut Graph, x: &Value) -> Value {
+    pub fn export(self, gamma: f64, landmarks: MatRef<'_, f64>, graph: &mut Graph, x: &Tensor) -> Tensor {
         let one = graph.scalar(1.0);
         let distances = match self {
             Kernel::Poly(degree) => {

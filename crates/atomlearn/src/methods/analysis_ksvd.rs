@@ -25,7 +25,7 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, dot, frobenius, gram, mul, normalize_columns, outer_gram, relative_change, select_columns, trace,
@@ -323,7 +323,7 @@ impl Classifier for AnalysisKsvdModel {
         Some(self.codes(x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let products = graph.times(x, &self.analysis);
         let cut = graph.scalar(self.cut);
         let above = graph.op("Sub", &[&products, &cut]);

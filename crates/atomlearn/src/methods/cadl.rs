@@ -29,7 +29,7 @@ pub(crate) mod partitioned;
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::draw::ClassDraws;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{column_norms, concat_columns, gram, mul, mul_add, normalize_columns, relative_change};
 use crate::observe::unless_resumed;
@@ -378,7 +378,7 @@ impl Classifier for CadlModel {
         Some(mul(self.analysis.transpose(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.linear(x, &self.folded.weights, &self.folded.bias))
     }
 }

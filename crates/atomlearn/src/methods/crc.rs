@@ -12,13 +12,13 @@
 //! the code of a training sample over all others is `z_j = -A_ji / A_ii` with `A = (D^T D + kappa I)^-1` ([`crate::loo`]).
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, sym_eig};
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
 use crate::loo::grouped::GroupedFolds;
 use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
 use crate::params::{Domain, params, words};
-use crate::rounds::{self, Partitioned, Scatter, Start};
+use crate::rounds::{self, Partitioned, RoundsStart, Scatter};
 use crate::score::{Residuals, RidgeResiduals};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
@@ -157,7 +157,7 @@ impl Fit for Crc {
 impl Partitioned for Crc {
     const SCATTER: Scatter = Scatter::ByClass;
 
-    fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
+    fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<RoundsStart> {
         let atoms = scatters.iter().enumerate().map(|(c, scatter)| {
             let (values, vectors) = sym_eig(moments.class_outer(scatter, c), "CRC dictionary")?;
             let rank = values.iter().take_while(|&&v| v > GRAM_RANK * values[0] && v > 0.0).count();
@@ -171,7 +171,7 @@ impl Partitioned for Crc {
         let mut parts = Parts::default();
         parts.put("dictionary", concat_columns(&atoms));
         parts.put_blocks("atom_counts", &blocks);
-        Ok(Start::Done(parts))
+        Ok(RoundsStart::Done(parts))
     }
 }
 
@@ -209,7 +209,7 @@ impl Classifier for CrcModel {
         Some(mul(self.coder.map(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let residuals = self.coder.export(graph, x);
         let residual = match self.residual {
             Residual::Regularized => residuals.regularized(graph),

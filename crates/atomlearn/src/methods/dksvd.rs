@@ -28,7 +28,7 @@ use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_a
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
 use crate::span::Span;
-use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
+use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
 params! {
@@ -90,7 +90,7 @@ impl Fit for DKsvd {
             return core.resume(state, counts.total(), watch);
         }
         let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
-        let mut start = Ksvd::new(Signals::plain(train.x()), atoms, sparsity, self.update);
+        let mut start = KsvdIteration::new(Signals::plain(train.x()), atoms, sparsity, self.update);
         for _ in 0..self.init_iter {
             start.iterate()?;
         }

@@ -22,7 +22,7 @@
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::draw::ClassDraws;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{Spd, add_diagonal, concat_columns, gram, mul, normalize_columns, outer_gram};
 use crate::observe::unless_resumed;
@@ -334,7 +334,7 @@ impl Classifier for DplModel {
         Some(mul(self.analysis.transpose(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let residuals = self.residuals.export(graph, x);
         Ok(graph.negative(&residuals.squared))
     }

@@ -21,7 +21,7 @@ mod projections;
 
 use crate::classifier::{AtomKind, Atoms};
 use crate::draw::ClassDraws;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{concat_columns, mul};
 use crate::methods::dpl::{self, Dpl, Pair};
@@ -329,7 +329,7 @@ impl Classifier for DplSvModel {
         Some(mul(self.analysis.transpose(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         match self.rule {
             Rule::Svm => Ok(graph.linear(x, &self.folded.weights, &self.folded.bias)),
             Rule::Residual => {

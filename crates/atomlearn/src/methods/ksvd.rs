@@ -20,7 +20,7 @@ use crate::methods::sparse_linear::{SparseLinear, atom_counts, encode, ridge_rea
 use crate::observe::unless_resumed;
 use crate::params::{Domain, params};
 use crate::span::Span;
-use crate::update::ksvd::{AtomUpdate, Ksvd as Iteration, Signals};
+use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
 params! {
@@ -55,7 +55,7 @@ impl Fit for Ksvd {
         let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
         let targets = train.targets();
-        let finish = |coder: &Iteration<'_>| -> Result<SparseLinear> {
+        let finish = |coder: &KsvdIteration<'_>| -> Result<SparseLinear> {
             let d = coder.atoms();
             let z = encode(&gram(d), d, train.x(), sparsity).to_dense();
             let weights = ridge_readout(&z, &targets, train.n_classes(), self.ridge)?;
@@ -66,11 +66,11 @@ impl Fit for Ksvd {
         let mut coder = match from {
             None => {
                 let atoms = concat_columns(&sample_atoms(train, &counts, self.seed));
-                Iteration::new(signals, atoms, sparsity, self.update)
+                KsvdIteration::new(signals, atoms, sparsity, self.update)
             }
             Some(state) => {
                 let mut parts = state.into_parts(train.classes());
-                Iteration::restore(signals, counts.total(), &mut parts, sparsity, self.update)?
+                KsvdIteration::restore(signals, counts.total(), &mut parts, sparsity, self.update)?
             }
         };
         for iter in iterations.left() {

@@ -20,7 +20,7 @@ use crate::iterations::{Done, Iterations};
 use crate::linalg::{gram, normalize_columns};
 use crate::methods::sparse_linear::{Readout, SparseLinear, encode, ridge_readout};
 use crate::span::Span;
-use crate::update::ksvd::{AtomUpdate, Ksvd, Labels, Signals};
+use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals, WeightedLabels};
 use crate::{Dataset, Observer, Result, State};
 use faer::{Mat, MatRef};
 
@@ -54,7 +54,7 @@ impl LabelKsvd<'_> {
 
     /// Samples with labels below them.
     fn signals(&self) -> Signals<'_> {
-        Signals { x: self.train().x(), labels: Some(Labels { targets: self.targets, weights: self.weights }) }
+        Signals { x: self.train().x(), labels: Some(WeightedLabels { targets: self.targets, weights: self.weights }) }
     }
 
     /// `W0` by ridge regression on the codes of `D0`, then K-SVD on samples and labels.
@@ -64,7 +64,7 @@ impl LabelKsvd<'_> {
         let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
         let stacked = |i: usize, k: usize| if i < m { d0[(i, k)] } else { self.weights[i - m] * w0[(i - m, k)] };
         let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
-        let mut coder = Ksvd::new(self.signals(), atoms, self.sparsity.0, self.update);
+        let mut coder = KsvdIteration::new(self.signals(), atoms, self.sparsity.0, self.update);
         if self.max_iter == 0 {
             coder.code();
         }
@@ -75,7 +75,7 @@ impl LabelKsvd<'_> {
     pub fn resume(&self, state: State, n_atoms: usize, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let iterations = self.iterations(Some(&state))?;
         let mut parts = state.into_parts(self.train().classes());
-        let coder = Ksvd::restore(self.signals(), n_atoms, &mut parts, self.sparsity.0, self.update)?;
+        let coder = KsvdIteration::restore(self.signals(), n_atoms, &mut parts, self.sparsity.0, self.update)?;
         self.iterate(coder, &iterations, watch)
     }
 
@@ -83,7 +83,12 @@ impl LabelKsvd<'_> {
         Iterations::new(self.method, from, self.max_iter, 0.0)
     }
 
-    fn iterate(&self, mut coder: Ksvd<'_>, iterations: &Iterations, watch: &mut dyn Observer) -> Result<SparseLinear> {
+    fn iterate(
+        &self,
+        mut coder: KsvdIteration<'_>,
+        iterations: &Iterations,
+        watch: &mut dyn Observer,
+    ) -> Result<SparseLinear> {
         let m = self.train().n_features();
         for iter in iterations.left() {
             let errors = coder.iterate()?;
@@ -106,7 +111,7 @@ impl LabelKsvd<'_> {
     }
 
     /// Splits the stacked atoms: with `s_k = |d_k|`, `d_k <- d_k / s_k` and `w_k <- w_k / (g_c s_k)`.
-    fn finish(&self, coder: &Ksvd<'_>) -> Result<SparseLinear> {
+    fn finish(&self, coder: &KsvdIteration<'_>) -> Result<SparseLinear> {
         let (train, m) = (self.train(), self.train().n_features());
         let mut d = coder.atoms().subrows(0, m).to_owned();
         let lengths = lengths(d.as_ref());
@@ -173,8 +178,8 @@ mod tests {
         // [d_k; g o w_k] normalised is the stacked atom; run the same again to compare.
         let w0 = ridge_readout(&z0, &targets, 3, 1.0).unwrap();
         let atoms = Mat::from_fn(12, 12, |i, k| if i < 9 { d0[(i, k)] } else { weights[i - 9] * w0[(i - 9, k)] });
-        let labels = Some(Labels { targets: &targets, weights: &weights });
-        let mut state = Ksvd::new(Signals { x: train.x(), labels }, atoms, 3, AtomUpdate::Approximate);
+        let labels = Some(WeightedLabels { targets: &targets, weights: &weights });
+        let mut state = KsvdIteration::new(Signals { x: train.x(), labels }, atoms, 3, AtomUpdate::Approximate);
         for _ in 0..4 {
             state.iterate().unwrap();
         }

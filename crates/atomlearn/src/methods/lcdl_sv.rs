@@ -33,7 +33,7 @@ mod training_run;
 
 use crate::classifier::{AtomKind, Atoms, best_class};
 use crate::coding::margin::MarginSet;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::graph::Affinity;
 use crate::linalg::mul;
 use crate::params::{AtomCount, Domain, Preset, params, presets, words};
@@ -379,7 +379,7 @@ impl Classifier for LcdlSvModel {
         Some(mul(self.coder.map(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let residuals = self.coder.export(graph, x);
         let svm = graph.linear(&residuals.codes, &self.svm.weights, &self.svm.bias);
         if self.rule == Rule::Svm {

@@ -30,7 +30,7 @@ use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ks
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
 use crate::span::Span;
-use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
+use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals};
 use crate::{Dataset, Fit, Observer, Parts, Result, State};
 
 params! {
@@ -120,7 +120,7 @@ fn run(
         return core.resume(state, counts.total(), watch);
     }
     let d0 = class_ksvd(train, &counts, sparsity, p.init_iter, p.update, p.seed)?;
-    let mut coder = Ksvd::new(Signals::plain(train.x()), d0.clone(), sparsity, p.update);
+    let mut coder = KsvdIteration::new(Signals::plain(train.x()), d0.clone(), sparsity, p.update);
     for _ in 0..p.code_iter {
         coder.iterate()?;
     }

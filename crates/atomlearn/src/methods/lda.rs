@@ -15,7 +15,7 @@
 
 mod left_out;
 
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, mul, outer_gram, scaled_columns};
 use crate::loo::choice::{Jury, Verdict, best_of};
 use crate::loo::grouped::GroupedFolds;
@@ -26,7 +26,7 @@ use crate::span::Span;
 use crate::svm::Svm;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
-use left_out::LeftOut;
+use left_out::WithoutSample;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -125,7 +125,7 @@ impl Fit for Lda {
     }
 
     fn learn(&self, given: &Dataset, _: Option<State>, watch: &mut dyn Observer) -> Result<LdaModel> {
-        let Seen { middle, n_features, basis, train, means, spread } = Seen::new(given)?;
+        let CenteredSamples { middle, n_features, basis, train, means, spread } = CenteredSamples::new(given)?;
         let counts = train.class_weights();
         let mut within = scatter(&spread, train.weights());
         within *= faer::Scale(1.0 / counts.iter().sum::<f64>());
@@ -204,7 +204,7 @@ impl FromSums for Lda {
 }
 
 /// Samples as seen from their mean, in their range, and what they differ in from the means of their classes.
-struct Seen {
+struct CenteredSamples {
     middle: Vec<f64>,
     /// Of the samples as they are given.
     n_features: usize,
@@ -215,7 +215,7 @@ struct Seen {
     spread: Mat<f64>,
 }
 
-impl Seen {
+impl CenteredSamples {
     fn new(given: &Dataset) -> Result<Self> {
         let middle = weighted_mean(given.x(), given.weights());
         let full = given.with_features(centred(given.x(), &middle))?;
@@ -227,7 +227,7 @@ impl Seen {
         let targets = train.targets();
         let x = train.x();
         let spread = Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - means[(i, targets[j])]);
-        Ok(Seen { middle, n_features: given.n_features(), basis, means, spread, train })
+        Ok(CenteredSamples { middle, n_features: given.n_features(), basis, means, spread, train })
     }
 }
 
@@ -238,7 +238,7 @@ fn best_share(train: &Dataset, watch: &mut dyn Observer) -> Result<Option<(f64, 
         return Ok(GroupedFolds::new(train, groups).and_then(|folds| folds.best(&SHARES, USUAL, watch, with)));
     }
     let Some(jury) = Jury::new(train) else { return Ok(None) };
-    let Some(left_out) = LeftOut::new(&Seen::new(train)?)? else { return Ok(None) };
+    let Some(left_out) = WithoutSample::new(&CenteredSamples::new(train)?)? else { return Ok(None) };
     Ok(best_of(&SHARES, USUAL, |share| jury.verdict(left_out.scores(&jury.places, share))))
 }
 
@@ -290,7 +290,7 @@ impl Classifier for LdaModel {
         vec![self.linear.scores(x)]
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.linear(x, &self.linear.weights, &self.linear.bias))
     }
 }
@@ -360,7 +360,7 @@ mod tests {
     fn leave_one_out_equals_training_without_the_sample() {
         let shapes = [(12, 5), (5, 30), (2, 3)].map(|(per_class, dim)| synth::blobs(3, per_class, dim, 4));
         for train in shapes.iter().flat_map(|train| [train.clone(), train.weighted_for_tests()]) {
-            let left_out = LeftOut::new(&Seen::new(&train).unwrap()).unwrap().unwrap();
+            let left_out = WithoutSample::new(&CenteredSamples::new(&train).unwrap()).unwrap().unwrap();
             let places: Vec<usize> = (0..train.n_samples()).collect();
             for share in [1e-3, 0.1, 0.5, 1.0] {
                 let found = left_out.scores(&places, share);

@@ -1,7 +1,7 @@
 //! A linear map to codes and a linear classifier on them, shared by several methods: `z = P x`, scores `W z`.
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::mul;
 use crate::methods::sparse_linear::ridge_readout;
 use crate::{Classifier, Dataset, Parts, Result};
@@ -109,7 +109,7 @@ impl Classifier for LinearCodes {
         Some(mul(map_of(&self.atoms, self.map.as_ref()), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.times(x, self.folded.transpose()))
     }
 }

@@ -9,7 +9,7 @@
 
 mod partitioned;
 
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, settled};
@@ -136,7 +136,7 @@ impl Classifier for LinearSvmModel {
         vec![self.svm.scores(x)]
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.linear(x, &self.svm.weights, &self.svm.bias))
     }
 }

@@ -15,12 +15,12 @@
 //! divides it by `1 - x^T S_c^-1 x` (Sherman and Morrison), so that one decomposition per class serves every `kappa` and every sample.
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{concat_columns, mul, scaled_columns, select_columns, svd, sym_eig};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
-use crate::rounds::{self, Partitioned, Scatter, Start};
+use crate::rounds::{self, Partitioned, RoundsStart, Scatter};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
@@ -51,17 +51,17 @@ pub struct LrcModel {
 }
 
 /// What a class spans: `X_c X_c^T = U diag(energy) U^T`.
-struct Span {
+struct ClassSpan {
     directions: Mat<f64>,
     energies: Vec<f64>,
 }
 
-impl Span {
+impl ClassSpan {
     fn of(class: MatRef<'_, f64>) -> Result<Self> {
         let (u, s, _) = svd(class, "LRC class subspace")?;
         let largest = s.first().copied().unwrap_or(0.0);
         let rank = s.iter().take_while(|&&s| s > RANK * largest && s > 0.0).count();
-        Ok(Span { directions: u.subcols(0, rank).to_owned(), energies: s[..rank].iter().map(|s| s * s).collect() })
+        Ok(ClassSpan { directions: u.subcols(0, rank).to_owned(), energies: s[..rank].iter().map(|s| s * s).collect() })
     }
 
     /// `P_c`.
@@ -71,7 +71,7 @@ impl Span {
 }
 
 impl Lrc {
-    fn model(&self, classes: Vec<String>, spans: &[Span]) -> Result<LrcModel> {
+    fn model(&self, classes: Vec<String>, spans: &[ClassSpan]) -> Result<LrcModel> {
         let kappa = self.kappa.unwrap_or(KAPPA);
         let bases: Vec<Mat<f64>> = spans.iter().map(|span| span.basis(kappa)).collect();
         let blocks = Blocks::from_sizes(bases.iter().map(Mat::ncols));
@@ -82,7 +82,7 @@ impl Lrc {
     }
 
     /// The best of some powers of ten.
-    fn best_kappa(&self, train: &Dataset, spans: &[Span], watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
+    fn best_kappa(&self, train: &Dataset, spans: &[ClassSpan], watch: &mut dyn Observer) -> Option<(f64, Verdict)> {
         let values = decades(decade(median_square(train)), POWERS);
         if let Some(groups) = train.groups() {
             return GroupedFolds::new(train, groups)?.best(&values, USUAL, watch, |kappa| Lrc { kappa: Some(kappa) });
@@ -102,7 +102,7 @@ impl Lrc {
 fn left_out_scores(
     x: MatRef<'_, f64>,
     targets: &[usize],
-    spans: &[Span],
+    spans: &[ClassSpan],
     projections: &[Mat<f64>],
     kappa: f64,
 ) -> Mat<f64> {
@@ -152,25 +152,25 @@ impl Fit for Lrc {
     }
 }
 
-fn spans(train: &Dataset) -> Result<Vec<Span>> {
-    (0..train.n_classes()).map(|c| Span::of(train.class(c))).collect()
+fn spans(train: &Dataset) -> Result<Vec<ClassSpan>> {
+    (0..train.n_classes()).map(|c| ClassSpan::of(train.class(c))).collect()
 }
 
 /// A class enters through `X_c X_c^T` alone, which partitions add up.
 impl Partitioned for Lrc {
     const SCATTER: Scatter = Scatter::ByClass;
 
-    fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
+    fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<RoundsStart> {
         let spans = scatters.iter().enumerate().map(|(c, scatter)| {
             let (energies, directions) = sym_eig(moments.class_outer(scatter, c).as_ref(), "LRC class subspace")?;
             let largest = energies.first().copied().unwrap_or(0.0);
             let rank = energies.iter().take_while(|&&v| v > RANK * largest && v > 0.0).count();
-            Ok(Span { directions: directions.subcols(0, rank).to_owned(), energies: energies[..rank].to_vec() })
+            Ok(ClassSpan { directions: directions.subcols(0, rank).to_owned(), energies: energies[..rank].to_vec() })
         });
-        let model = self.model(Vec::new(), &spans.collect::<Result<Vec<Span>>>()?)?;
+        let model = self.model(Vec::new(), &spans.collect::<Result<Vec<ClassSpan>>>()?)?;
         let mut parts = Parts::default();
         model.store(&mut parts);
-        Ok(Start::Done(parts))
+        Ok(RoundsStart::Done(parts))
     }
 }
 
@@ -211,7 +211,7 @@ impl Classifier for LrcModel {
         Some(mul(self.bases.transpose(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let residual = |atoms: std::ops::Range<usize>| {
             if atoms.is_empty() {
                 return graph.energy(x);
@@ -222,7 +222,7 @@ impl Classifier for LrcModel {
             let residual = graph.op("Sub", &[x, &explained]);
             graph.energy(&residual)
         };
-        let squared: Vec<Value> = self.blocks.ranges().map(residual).collect();
+        let squared: Vec<Tensor> = self.blocks.ranges().map(residual).collect();
         let squared = graph.op_with("Concat", &squared.iter().collect::<Vec<_>>(), &[("axis", 1)]);
         let residual = graph.op("Sqrt", &[&squared]);
         Ok(graph.negative(&residual))

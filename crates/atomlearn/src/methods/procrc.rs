@@ -19,7 +19,7 @@
 //! inverse gives the codes of all training samples.
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, gram, mul};
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
 use crate::loo::grouped::GroupedFolds;
@@ -227,10 +227,10 @@ impl Classifier for ProCrcModel {
     }
 
     /// `X z - X_c z_c` is linear in the sample: one matrix per class.
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let codes = graph.times(x, self.coder.transpose());
         let whole = graph.times(&codes, self.dictionary.transpose());
-        let squared: Vec<Value> = self
+        let squared: Vec<Tensor> = self
             .blocks
             .ranges()
             .map(|class| {

@@ -13,7 +13,7 @@
 //! Values that are `auto` are chosen by leave-one-out, in closed form with the active sets of each training held ([`svm::left_out`]): first the
 //! width at the usual `theta`, then `theta` at that width.
 
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
 use crate::linalg::{mul, select_columns};
 use crate::loo::choice::{Jury, Verdict, decades, descend, queries, settled};
@@ -191,7 +191,7 @@ impl Classifier for RbfSvmModel {
         vec![self.dual.scores(Kernel::Rbf.matrix(self.gamma, &self.samples, x).as_ref())]
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let similar = Kernel::Rbf.export(self.gamma, self.samples.as_ref(), graph, x);
         Ok(graph.linear(&similar, &self.dual.weights, &self.dual.bias))
     }

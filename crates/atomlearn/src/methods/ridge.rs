@@ -10,13 +10,13 @@
 //! form from one eigendecomposition for all values ([`crate::loo`]).
 
 use crate::coding::ridge::ridge_map;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, add_diagonal, inner, mul, mul_add};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
 use crate::loo::grouped::GroupedFolds;
 use crate::loo::spectrum::Spectrum;
 use crate::params::{Domain, params};
-use crate::rounds::{ClassSums, FromSums, Moments, Partitioned, Scatter, Start};
+use crate::rounds::{ClassSums, FromSums, Moments, Partitioned, RoundsStart, Scatter};
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
@@ -98,8 +98,8 @@ impl Partitioned for Ridge {
     const SCATTER: Scatter = Scatter::Together;
     const CLASS_MATRICES: bool = false;
 
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<Start> {
-        Ok(Start::Done(self.of_moments(moments, &scatters[0])?))
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<RoundsStart> {
+        Ok(RoundsStart::Done(self.of_moments(moments, &scatters[0])?))
     }
 }
 
@@ -152,7 +152,7 @@ impl Classifier for RidgeModel {
         vec![mul(&self.weights, x)]
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.times(x, self.weights.transpose()))
     }
 }

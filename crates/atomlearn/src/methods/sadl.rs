@@ -30,7 +30,7 @@ use crate::classifier::{AtomKind, Atoms};
 use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective};
 use crate::linalg::{frobenius, gram, inner, mul, mul_add, normalize_columns, outer_gram, top_eigenvalue};
 use crate::params::{Domain, params, words};
@@ -463,7 +463,7 @@ impl Classifier for SadlModel {
         Some(mul(self.analysis.transpose(), x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.times(x, self.folded.transpose()))
     }
 }

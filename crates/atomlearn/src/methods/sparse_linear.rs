@@ -8,7 +8,7 @@ use crate::coding::sparse::SparseCodes;
 use crate::linalg::{Spd, View, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
 use crate::params::words;
 use crate::span::Span;
-use crate::update::ksvd::{AtomUpdate, Ksvd, Signals};
+use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals};
 use crate::{Blocks, Classifier, Dataset, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 use rand::SeedableRng;
@@ -85,7 +85,7 @@ pub fn class_ksvd(
     seed: u64,
 ) -> Result<Mat<f64>> {
     let learn = |(c, atoms): (usize, Mat<f64>)| -> Result<Mat<f64>> {
-        let mut ksvd = Ksvd::new(Signals::plain(train.class(c)), atoms, sparsity, update);
+        let mut ksvd = KsvdIteration::new(Signals::plain(train.class(c)), atoms, sparsity, update);
         for _ in 0..iterations {
             ksvd.iterate()?;
         }

@@ -24,7 +24,7 @@
 use crate::classifier::{AtomKind, Atoms};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::coding::ridge::ridge_map;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::init::class_pca_mean_of;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
@@ -236,7 +236,7 @@ impl Classifier for SvgdlModel {
         Some(mul(&self.map, x))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         Ok(graph.linear(x, &self.folded.weights, &self.folded.bias))
     }
 }

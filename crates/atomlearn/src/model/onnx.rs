@@ -7,7 +7,7 @@
 use super::Model;
 use crate::classifier::NO_CLOSED_FORM;
 use crate::export::proto::element;
-use crate::export::{self, Graph, Value as Tensor};
+use crate::export::{self, Graph, Tensor};
 use crate::file::write_atomically;
 use crate::registry;
 use crate::{Error, Result};

@@ -1,9 +1,9 @@
 //! `center` and `standard`, and the affine map that they share with the projections.
 
-use super::partitioned::Sums;
-use super::steps::{Needs, Step, StepInfo, StepSpec};
-use super::{Samples, StepParts};
-use crate::export::{Graph, Value};
+use super::partitioned::StepSums;
+use super::steps::{FittedStep, Needs, StepInfo, StepSpec};
+use super::{StepInput, StepParts};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{column, column_major, mul, mul_into, wide};
 use crate::pca::mean;
 use crate::{Error, Observer, Result};
@@ -43,15 +43,15 @@ impl StepSpec for Center {
         &CENTER
     }
 
-    fn fit(&self, x: MatRef<'_, f64>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, x: MatRef<'_, f64>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(Affine::shift(column_matrix(&mean(x))).boxed())
     }
 
-    fn fit_sums(&self, sums: &Sums<'_>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, sums: &StepSums<'_>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(Affine::shift(column_matrix(sums.mean)).boxed())
     }
 
-    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         Ok(Affine::shift(parts.take_column("shift", n)?).boxed())
     }
 }
@@ -70,19 +70,19 @@ impl StepSpec for Standard {
         &STANDARD
     }
 
-    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         let means = mean(x);
         let deviations: Vec<f64> = (0..x.nrows()).map(|i| deviation(x, i, means[i])).collect();
         Ok(standardized(&means, &deviations, watch))
     }
 
-    fn fit_sums(&self, sums: &Sums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, sums: &StepSums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         let scatter = sums.scatter(self)?;
         let deviations: Vec<f64> = (0..scatter.nrows()).map(|i| (scatter[(i, i)] / sums.n).sqrt()).collect();
         Ok(standardized(sums.mean, &deviations, watch))
     }
 
-    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         let shift = parts.take_column("shift", n)?;
         let scale = parts.take_column("scale", n)?;
         Ok(Affine::scaled(shift, scale).boxed())
@@ -103,7 +103,7 @@ fn deviation(x: MatRef<'_, f64>, feature: usize, mean: f64) -> f64 {
     if largest > 0.0 { largest * variance(largest).sqrt() } else { 0.0 }
 }
 
-fn standardized(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> Box<dyn Step> {
+fn standardized(means: &[f64], deviations: &[f64], watch: &mut dyn Observer) -> Box<dyn FittedStep> {
     // What differs in the last digit only differs by rounding, and would be blown up to noise.
     let scale = |(&d, &mean): (&f64, &f64)| if d > f64::EPSILON * mean.abs() { d.recip() } else { 0.0 };
     // Of the smallest numbers there are, not even the reciprocal is a number.
@@ -148,7 +148,7 @@ impl Affine {
         Affine { scale: Some(scale), ..Affine::shift(shift) }
     }
 
-    /// `x -> basis^T (x - shift)`; parts from a file may not fit together, [`Step::n_out`] then refuses the step.
+    /// `x -> basis^T (x - shift)`; parts from a file may not fit together, [`FittedStep::n_out`] then refuses the step.
     pub(super) fn projection(shift: Option<Mat<f64>>, basis: Mat<f64>, orthonormal: bool) -> Self {
         let fitting = shift.as_ref().filter(|shift| shift.nrows() == basis.nrows());
         let offset = fitting.map(|shift| mul(basis.transpose(), shift));
@@ -160,8 +160,8 @@ impl Affine {
     }
 }
 
-impl Step for Affine {
-    fn apply(&self, samples: &Samples<'_>, out: &mut Mat<f64>) {
+impl FittedStep for Affine {
+    fn apply(&self, samples: &StepInput<'_>, out: &mut Mat<f64>) {
         let offset = match &self.projection {
             Some(projection) => {
                 mul_into(out, projection.basis.transpose(), samples.x);
@@ -205,7 +205,7 @@ impl Step for Affine {
         }
     }
 
-    fn export(&self, graph: &mut Graph, mut x: Value, _: &Value) -> Value {
+    fn export(&self, graph: &mut Graph, mut x: Tensor, _: &Tensor) -> Tensor {
         if let Some(shift) = &self.shift {
             let shift = graph.row(shift.col(0).iter().copied());
             x = graph.op("Sub", &[&x, &shift]);
@@ -225,7 +225,7 @@ impl Step for Affine {
         parts.into_iter().filter_map(|(name, part)| part.map(|part| (name.to_string(), part.as_ref()))).collect()
     }
 
-    fn boxed(&self) -> Box<dyn Step> {
+    fn boxed(&self) -> Box<dyn FittedStep> {
         Box::new(self.clone())
     }
 }

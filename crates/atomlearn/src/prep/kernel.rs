@@ -1,11 +1,11 @@
 //! `kernel`: the feature map of [`crate::kernel`], which turns every method into its kernel form.
 
 use super::affine::mismatch;
-use super::partitioned::Sums;
+use super::partitioned::StepSums;
 use super::spec::Arguments;
-use super::steps::{Needs, Step, StepInfo, StepSpec};
-use super::{Samples, StepParts};
-use crate::export::{Graph, Value};
+use super::steps::{FittedStep, Needs, StepInfo, StepSpec};
+use super::{StepInput, StepParts};
+use crate::export::{Graph, Tensor};
 use crate::kernel::{KernelMap, KernelSpec};
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef};
@@ -42,15 +42,15 @@ impl StepSpec for KernelStep {
         &KERNEL
     }
 
-    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(Box::new(KernelMap::fit(&self.0, x, watch)?))
     }
 
-    fn fit_sums(&self, _: &Sums<'_>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, _: &StepSums<'_>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Err(Error::Data(format!("preprocessing step `{self}` cannot be fitted from sums over the samples")))
     }
 
-    fn restore(&self, _: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, _: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         let gamma = parts.take("gamma")?;
         let landmarks = parts.take("landmarks")?;
         let root = parts.take("root")?;
@@ -58,8 +58,8 @@ impl StepSpec for KernelStep {
     }
 }
 
-impl Step for KernelMap {
-    fn apply(&self, samples: &Samples<'_>, out: &mut Mat<f64>) {
+impl FittedStep for KernelMap {
+    fn apply(&self, samples: &StepInput<'_>, out: &mut Mat<f64>) {
         *out = KernelMap::apply(self, samples.x);
     }
 
@@ -72,7 +72,7 @@ impl Step for KernelMap {
         None
     }
 
-    fn export(&self, graph: &mut Graph, x: Value, _: &Value) -> Value {
+    fn export(&self, graph: &mut Graph, x: Tensor, _: &Tensor) -> Tensor {
         KernelMap::export(self, graph, &x)
     }
 
@@ -81,7 +81,7 @@ impl Step for KernelMap {
         parts.into_iter().map(|(name, part)| (name.to_string(), part.as_ref())).collect()
     }
 
-    fn boxed(&self) -> Box<dyn Step> {
+    fn boxed(&self) -> Box<dyn FittedStep> {
         Box::new(self.clone())
     }
 }

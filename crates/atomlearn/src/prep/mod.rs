@@ -3,7 +3,7 @@
 //! Written as a comma list, applied in order, such as `pca:98%,unit`; `none` is the empty list. [`STEPS`] lists all steps there are.
 //! A new one is a file of this folder with its [`StepSpec`] and its [`Step`], and a row of that table.
 
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{View, ZERO_NORM, column_norms, outer_gram};
 use crate::pca::weighted_mean;
 use crate::{Error, Observer, Parts, Result};
@@ -21,15 +21,15 @@ mod unit;
 mod views;
 
 pub use spec::PrepSpec;
+use steps::{FittedStep, StepSpec};
 pub use steps::{Needs, STEPS, StepInfo, examples, reference};
-use steps::{Step, StepSpec};
 pub use views::views_text;
 
 /// Fitted preprocessing.
 #[derive(Clone, Debug)]
 pub struct Prep {
     spec: PrepSpec,
-    steps: Vec<Box<dyn Step>>,
+    steps: Vec<Box<dyn FittedStep>>,
     n_features: usize,
 }
 
@@ -93,15 +93,15 @@ impl Buffers {
     }
 
     /// Takes the raw samples, or else those prepared so far, through one more step.
-    fn take_through(&mut self, step: &dyn Step, raw: Option<MatRef<'_, f64>>, raw_norms: &[f64]) {
-        let samples = Samples { x: raw.unwrap_or(self.prepared.as_ref()), raw_norms, raw: raw.is_some() };
+    fn take_through(&mut self, step: &dyn FittedStep, raw: Option<MatRef<'_, f64>>, raw_norms: &[f64]) {
+        let samples = StepInput { x: raw.unwrap_or(self.prepared.as_ref()), raw_norms, raw: raw.is_some() };
         step.apply(&samples, &mut self.next);
         std::mem::swap(&mut self.prepared, &mut self.next);
     }
 }
 
 /// Samples that reach a step.
-struct Samples<'a> {
+struct StepInput<'a> {
     x: MatRef<'a, f64>,
     /// Lengths of the raw samples. They say which samples count as zero: those no longer than what rounding may leave of a raw one,
     /// whatever its scale.
@@ -136,7 +136,7 @@ impl Prep {
         self.steps.is_empty()
     }
 
-    fn push(&mut self, spec: Arc<dyn StepSpec>, step: Box<dyn Step>) {
+    fn push(&mut self, spec: Arc<dyn StepSpec>, step: Box<dyn FittedStep>) {
         self.spec.push(spec);
         self.steps.push(step);
     }
@@ -172,7 +172,7 @@ impl Prep {
     }
 
     /// All steps as part of an ONNX graph.
-    pub fn export(&self, graph: &mut Graph, x: Value) -> Value {
+    pub fn export(&self, graph: &mut Graph, x: Tensor) -> Tensor {
         if self.steps.is_empty() {
             return x;
         }

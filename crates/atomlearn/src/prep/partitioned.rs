@@ -2,7 +2,7 @@
 
 use super::affine::{Affine, Center, Standard, column_matrix};
 use super::kernel::KernelStep;
-use super::steps::{Needs, STEPS, Step, StepSpec};
+use super::steps::{FittedStep, Needs, STEPS, StepSpec};
 use super::unit::Unit;
 use super::{Prep, PrepSpec};
 use crate::kernel::{KernelMap, KernelSpec};
@@ -11,7 +11,7 @@ use faer::Mat;
 use std::sync::Arc;
 
 /// What is known of the training samples that reach a step.
-pub(crate) struct Sums<'a> {
+pub(crate) struct StepSums<'a> {
     /// Their number of features.
     pub(super) n_features: usize,
     /// How many there are.
@@ -22,7 +22,7 @@ pub(crate) struct Sums<'a> {
     pub(super) scatter: Option<&'a Mat<f64>>,
 }
 
-impl Sums<'_> {
+impl StepSums<'_> {
     /// The scatter, or an error that step `spec` lacks it.
     pub(super) fn scatter(&self, spec: &dyn StepSpec) -> Result<&Mat<f64>> {
         self.scatter.ok_or_else(|| Error::Data(format!("preprocessing step `{spec}` lacks the scatter of the samples")))
@@ -74,7 +74,7 @@ impl Prep {
         watch: &mut dyn Observer,
     ) -> Result<()> {
         let spec = whole.steps()[self.steps.len()].clone();
-        let step = spec.fit_sums(&Sums { n_features: self.n_out()?, n, mean, scatter }, watch)?;
+        let step = spec.fit_sums(&StepSums { n_features: self.n_out()?, n, mean, scatter }, watch)?;
         self.push(spec, step);
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use super::StepParts;
 use super::affine::{Affine, column_matrix};
-use super::partitioned::Sums;
+use super::partitioned::StepSums;
 use super::spec::{Arguments, whole};
-use super::steps::{Needs, Step, StepInfo, StepSpec};
+use super::steps::{FittedStep, Needs, StepInfo, StepSpec};
 use crate::pca::{Pca, pca, pca_from_scatter};
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef};
@@ -71,24 +71,24 @@ impl StepSpec for PcaSpec {
         if self.centered { &CENTERED } else { &UNCENTERED }
     }
 
-    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         self.projection(pca(x, self.keep.most(), "PCA")?, watch)
     }
 
-    fn fit_sums(&self, sums: &Sums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, sums: &StepSums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         let scatter = sums.scatter(self)?;
         let directions = pca_from_scatter(sums.mean.to_vec(), scatter, sums.n, self.keep.most(), "PCA")?;
         self.projection(directions, watch)
     }
 
-    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         let shift = if self.centered { Some(parts.take_column("shift", n)?) } else { None };
         Ok(Affine::projection(shift, parts.take("basis")?, true).boxed())
     }
 }
 
 impl PcaSpec {
-    fn projection(&self, directions: Pca, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn projection(&self, directions: Pca, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         let basis = self.keep.of(&directions, watch)?;
         let mean = self.centered.then(|| column_matrix(&directions.mean));
         Ok(Affine::projection(mean, basis, true).boxed())

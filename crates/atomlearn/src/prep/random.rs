@@ -2,9 +2,9 @@
 
 use super::StepParts;
 use super::affine::Affine;
-use super::partitioned::Sums;
+use super::partitioned::StepSums;
 use super::spec::{Arguments, whole};
-use super::steps::{Needs, Step, StepInfo, StepSpec};
+use super::steps::{FittedStep, Needs, StepInfo, StepSpec};
 use crate::linalg::normalize_columns;
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
@@ -54,21 +54,21 @@ impl StepSpec for Random {
         &RANDOM
     }
 
-    fn fit(&self, x: MatRef<'_, f64>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, x: MatRef<'_, f64>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(self.projection(x.nrows()))
     }
 
-    fn fit_sums(&self, sums: &Sums<'_>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, sums: &StepSums<'_>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(self.projection(sums.n_features))
     }
 
-    fn restore(&self, _: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, _: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         Ok(Affine::projection(None, parts.take("basis")?, false).boxed())
     }
 }
 
 impl Random {
-    fn projection(&self, n_features: usize) -> Box<dyn Step> {
+    fn projection(&self, n_features: usize) -> Box<dyn FittedStep> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let mut basis = Mat::from_fn(n_features, self.dim, |_, _| StandardNormal.sample(&mut rng));
         normalize_columns(basis.as_mut());

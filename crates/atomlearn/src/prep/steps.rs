@@ -1,8 +1,8 @@
 //! The table of all steps, and the two traits that a step implements: asked for, and fitted.
 
 use super::spec::Arguments;
-use super::{PrepSpec, Samples, StepParts, affine, kernel, partitioned::Sums, pca, random, unit, views};
-use crate::export::{Graph, Value};
+use super::{PrepSpec, StepInput, StepParts, affine, kernel, partitioned::StepSums, pca, random, unit, views};
+use crate::export::{Graph, Tensor};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 use std::fmt::{Debug, Display};
@@ -14,25 +14,25 @@ pub(super) trait StepSpec: Debug + Display + Send + Sync {
     fn info(&self) -> &'static StepInfo;
 
     /// Fits the step on training samples.
-    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn Step>>;
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>>;
 
     /// Fits the step from those sums over the training samples that [`StepInfo::needs`] names.
-    fn fit_sums(&self, sums: &Sums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn Step>>;
+    fn fit_sums(&self, sums: &StepSums<'_>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>>;
 
     /// For a step that puts views side by side, the steps of each.
     fn views(&self) -> Option<Vec<&PrepSpec>> {
         None
     }
 
-    /// Rebuilds the step, for samples of `n` features, from what [`Step::parts`] gave. The parts may come from a hostile file;
-    /// [`Step::n_out`] is asked next.
-    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>>;
+    /// Rebuilds the step, for samples of `n` features, from what [`FittedStep::parts`] gave. The parts may come from a hostile file;
+    /// [`FittedStep::n_out`] is asked next.
+    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>>;
 }
 
 /// A fitted step.
-pub(super) trait Step: Debug + Send + Sync {
+pub(super) trait FittedStep: Debug + Send + Sync {
     /// The samples after this step; `out` is memory of any shape to put them in.
-    fn apply(&self, samples: &Samples<'_>, out: &mut Mat<f64>);
+    fn apply(&self, samples: &StepInput<'_>, out: &mut Mat<f64>);
 
     /// Warns of training samples that the step could not help.
     fn warn_of(&self, prepared: MatRef<'_, f64>, watch: &mut dyn Observer) {
@@ -46,16 +46,16 @@ pub(super) trait Step: Debug + Send + Sync {
     fn back(&self, patterns: Mat<f64>) -> Option<Mat<f64>>;
 
     /// The step as part of an ONNX graph, samples in rows; samples no longer than `zero_below` count as zero.
-    fn export(&self, graph: &mut Graph, x: Value, zero_below: &Value) -> Value;
+    fn export(&self, graph: &mut Graph, x: Tensor, zero_below: &Tensor) -> Tensor;
 
     /// Everything fitted, by name.
     fn parts(&self) -> Vec<(String, MatRef<'_, f64>)>;
 
     /// A copy.
-    fn boxed(&self) -> Box<dyn Step>;
+    fn boxed(&self) -> Box<dyn FittedStep>;
 }
 
-impl Clone for Box<dyn Step> {
+impl Clone for Box<dyn FittedStep> {
     fn clone(&self) -> Self {
         self.boxed()
     }

@@ -1,10 +1,10 @@
 //! `unit`: every sample gets length one.
 
 use super::affine::fill;
-use super::partitioned::Sums;
-use super::steps::{Needs, Step, StepInfo, StepSpec};
-use super::{Samples, StepParts};
-use crate::export::{Graph, Value};
+use super::partitioned::StepSums;
+use super::steps::{FittedStep, Needs, StepInfo, StepSpec};
+use super::{StepInput, StepParts};
+use crate::export::{Graph, Tensor};
 use crate::linalg::{ZERO_NORM, column_norms, extreme_direction, is_safe_norm};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
@@ -36,21 +36,21 @@ impl StepSpec for Unit {
         &UNIT
     }
 
-    fn fit(&self, _: MatRef<'_, f64>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, _: MatRef<'_, f64>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(self.boxed())
     }
 
-    fn fit_sums(&self, _: &Sums<'_>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, _: &StepSums<'_>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Ok(self.boxed())
     }
 
-    fn restore(&self, _: usize, _: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, _: usize, _: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         Ok(self.boxed())
     }
 }
 
-impl Step for Unit {
-    fn apply(&self, samples: &Samples<'_>, out: &mut Mat<f64>) {
+impl FittedStep for Unit {
+    fn apply(&self, samples: &StepInput<'_>, out: &mut Mat<f64>) {
         let raw_norms = samples.raw_norms;
         let norms = if samples.raw { Cow::Borrowed(raw_norms) } else { Cow::Owned(column_norms(samples.x)) };
         fill(out, samples.x, |j, x, y| {
@@ -79,7 +79,7 @@ impl Step for Unit {
         Some(patterns)
     }
 
-    fn export(&self, graph: &mut Graph, x: Value, zero_below: &Value) -> Value {
+    fn export(&self, graph: &mut Graph, x: Tensor, zero_below: &Tensor) -> Tensor {
         // Divided by their largest value first, samples of any length have a norm.
         let (over_largest, largest) = graph.over_largest(&x);
         let energy = graph.energy(&over_largest);
@@ -96,7 +96,7 @@ impl Step for Unit {
         Vec::new()
     }
 
-    fn boxed(&self) -> Box<dyn Step> {
+    fn boxed(&self) -> Box<dyn FittedStep> {
         Box::new(*self)
     }
 }

@@ -7,11 +7,11 @@
 //! Columns are counted from 1. Every view goes through its steps and is divided by its root mean square length on the training samples, so
 //! that all have the same say however many features they have. Columns of no view are left out.
 
-use super::partitioned::Sums;
+use super::partitioned::StepSums;
 use super::spec::Arguments;
-use super::steps::{Needs, Step, StepInfo, StepSpec};
-use super::{Prep, PrepSpec, Samples, StepParts};
-use crate::export::{Graph, Value};
+use super::steps::{FittedStep, Needs, StepInfo, StepSpec};
+use super::{Prep, PrepSpec, StepInput, StepParts};
+use crate::export::{Graph, Tensor};
 use crate::{Error, Observer, Result};
 use faer::{Mat, MatRef};
 use std::fmt;
@@ -30,7 +30,7 @@ pub(super) const VIEWS: StepInfo = StepInfo {
 
 /// One block of features.
 #[derive(Clone, Debug)]
-struct View {
+struct ViewSpec {
     name: Option<String>,
     /// Ranges of columns, counted from 0, in the order in which they were given.
     columns: Vec<Range<usize>>,
@@ -38,7 +38,7 @@ struct View {
 }
 
 #[derive(Clone, Debug)]
-struct Views(Vec<View>);
+struct ViewsSpec(Vec<ViewSpec>);
 
 /// The text of a step for views of these names, columns (as ranges from 0) and steps; to be read by `parse`.
 pub fn views_text<'a>(views: impl IntoIterator<Item = (&'a str, &'a [Range<usize>], &'a str)>) -> String {
@@ -54,11 +54,11 @@ fn written(columns: &[Range<usize>]) -> String {
     columns.iter().map(range).collect::<Vec<_>>().join("+")
 }
 
-fn parse(arguments: &Arguments<'_>) -> Result<Views> {
+fn parse(arguments: &Arguments<'_>) -> Result<ViewsSpec> {
     let bad = |why: String| arguments.bad(&why);
     let inside = arguments.text().strip_prefix("views(").and_then(|rest| rest.strip_suffix(')'));
     let inside = inside.ok_or_else(|| bad("is written as in views(1-32=unit|33-64=unit)".into()))?;
-    let mut views: Vec<View> = Vec::new();
+    let mut views: Vec<ViewSpec> = Vec::new();
     for text in inside.split('|').map(str::trim) {
         let (head, steps) = text.split_once('=').ok_or_else(|| bad(format!("`{text}` is not COLUMNS=STEPS")))?;
         let (name, columns) = match head.trim().split_once('@') {
@@ -83,9 +83,9 @@ fn parse(arguments: &Arguments<'_>) -> Result<Views> {
         if steps.steps().iter().any(|step| step.info().name == VIEWS.name) {
             return Err(bad("views cannot hold views".into()));
         }
-        views.push(View { name, columns, steps });
+        views.push(ViewSpec { name, columns, steps });
     }
-    Ok(Views(views))
+    Ok(ViewsSpec(views))
 }
 
 /// `1-32` or `7`, counted from 1.
@@ -95,9 +95,9 @@ fn range(text: &str) -> Option<Range<usize>> {
     (first > 0 && first <= last).then(|| first - 1..last)
 }
 
-impl fmt::Display for Views {
+impl fmt::Display for ViewsSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let view = |view: &View| {
+        let view = |view: &ViewSpec| {
             let name = view.name.as_ref().map_or(String::new(), |name| format!("{name}@"));
             format!("{name}{}={}", written(&view.columns), view.steps)
         };
@@ -105,7 +105,7 @@ impl fmt::Display for Views {
     }
 }
 
-impl View {
+impl ViewSpec {
     fn n_features(&self) -> usize {
         self.columns.iter().map(Range::len).sum()
     }
@@ -126,7 +126,7 @@ impl View {
     }
 }
 
-impl Views {
+impl ViewsSpec {
     /// Every column that a view asks for must be there.
     fn check(&self, n: usize) -> Result<()> {
         for (v, view) in self.0.iter().enumerate() {
@@ -142,12 +142,12 @@ impl Views {
     }
 }
 
-impl StepSpec for Views {
+impl StepSpec for ViewsSpec {
     fn info(&self) -> &'static StepInfo {
         &VIEWS
     }
 
-    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit(&self, x: MatRef<'_, f64>, watch: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         self.check(x.nrows())?;
         let mut views = Vec::with_capacity(self.0.len());
         let mut scales = Mat::zeros(self.0.len(), 1);
@@ -170,7 +170,7 @@ impl StepSpec for Views {
         Ok(FittedViews { views, scales }.boxed())
     }
 
-    fn fit_sums(&self, _: &Sums<'_>, _: &mut dyn Observer) -> Result<Box<dyn Step>> {
+    fn fit_sums(&self, _: &StepSums<'_>, _: &mut dyn Observer) -> Result<Box<dyn FittedStep>> {
         Err(Error::Data("`views` needs all training samples at once".into()))
     }
 
@@ -178,13 +178,13 @@ impl StepSpec for Views {
         Some(self.0.iter().map(|view| &view.steps).collect())
     }
 
-    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn Step>> {
+    fn restore(&self, n: usize, parts: &mut StepParts<'_>) -> Result<Box<dyn FittedStep>> {
         self.check(n)?;
         let scales = parts.take_column("scales", self.0.len())?;
         if scales.col(0).iter().any(|scale| !(*scale >= 0.0 && scale.is_finite())) {
             return Err(Error::Data("the scale of a view is no positive number; train the model again".into()));
         }
-        let fitted = |(v, view): (usize, &View)| -> Result<FittedView> {
+        let fitted = |(v, view): (usize, &ViewSpec)| -> Result<FittedView> {
             let prep = parts.take_prep(&inner(v), view.steps.clone(), view.n_features())?;
             Ok(FittedView { view: view.clone(), prep })
         };
@@ -200,7 +200,7 @@ fn inner(v: usize) -> String {
 
 #[derive(Clone, Debug)]
 struct FittedView {
-    view: View,
+    view: ViewSpec,
     prep: Prep,
 }
 
@@ -217,8 +217,8 @@ impl FittedViews {
     }
 }
 
-impl Step for FittedViews {
-    fn apply(&self, samples: &Samples<'_>, out: &mut Mat<f64>) {
+impl FittedStep for FittedViews {
+    fn apply(&self, samples: &StepInput<'_>, out: &mut Mat<f64>) {
         let sizes = self.sizes();
         out.resize_with(sizes.iter().sum(), samples.x.ncols(), |_, _| 0.0);
         let mut start = 0;
@@ -230,7 +230,7 @@ impl Step for FittedViews {
     }
 
     fn n_out(&self, n_in: usize) -> Result<usize> {
-        Views(self.views.iter().map(|fitted| fitted.view.clone()).collect()).check(n_in)?;
+        ViewsSpec(self.views.iter().map(|fitted| fitted.view.clone()).collect()).check(n_in)?;
         self.views.iter().try_fold(0, |sum, fitted| Ok(sum + fitted.prep.n_out()?))
     }
 
@@ -250,7 +250,7 @@ impl Step for FittedViews {
         Some(all)
     }
 
-    fn export(&self, graph: &mut Graph, x: Value, _: &Value) -> Value {
+    fn export(&self, graph: &mut Graph, x: Tensor, _: &Tensor) -> Tensor {
         let mut views = Vec::with_capacity(self.views.len());
         for (fitted, scale) in self.views.iter().zip(self.scales.col(0).iter()) {
             let columns: Vec<i64> =
@@ -272,7 +272,7 @@ impl Step for FittedViews {
         parts
     }
 
-    fn boxed(&self) -> Box<dyn Step> {
+    fn boxed(&self) -> Box<dyn FittedStep> {
         Box::new(self.clone())
     }
 }

@@ -44,7 +44,7 @@ pub(crate) trait Partitioned: Params {
     const CLASS_MATRICES: bool = true;
 
     /// The start, up to the first question; `scatters` are as [`Partitioned::SCATTER`] says.
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start>;
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart>;
 
     /// The counterpart of [`Rounds::store`].
     fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
@@ -65,7 +65,7 @@ pub(crate) enum Scatter {
 }
 
 /// A method once the moments are known.
-pub(crate) enum Start {
+pub(crate) enum RoundsStart {
     /// It has questions of its own.
     Rounds(Box<dyn Rounds>),
     /// The parts of its model, which follow from the moments.

@@ -31,12 +31,12 @@ pub struct Piece {
     pub index: usize,
     /// Samples; `None` for a file that is read as a whole and whose length is not known before.
     pub samples: Option<usize>,
-    spans: Vec<Span>,
+    spans: Vec<RowRange>,
 }
 
 /// Some rows of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Span {
+struct RowRange {
     file: PathBuf,
     labels: Option<PathBuf>,
     /// First row and number of rows of a `.npy`.
@@ -225,7 +225,7 @@ fn joined(mut parts: Vec<Mat<f64>>) -> Mat<f64> {
     if parts.len() == 1 { parts.remove(0) } else { concat_columns(&parts) }
 }
 
-impl Span {
+impl RowRange {
     fn options(&self) -> ReadOptions {
         ReadOptions { x: self.x.clone(), y: self.y.clone(), schema: self.table.clone(), ..ReadOptions::default() }
     }
@@ -308,7 +308,7 @@ fn in_rows(
         while next < end {
             let here = opened[file].n_rows() - (next - before);
             let taken = here.min(end - next);
-            spans.push(Span {
+            spans.push(RowRange {
                 file: files[file].clone(),
                 labels: labels[file].clone(),
                 rows: Some((next - before, taken)),
@@ -389,7 +389,7 @@ fn whole_files(
     // What the first table decides holds for all: names, categories, fills, and which column has the labels.
     let first = io::read(&files[0], options)?;
     let table = first.schema.clone().map(Arc::new);
-    let span = |file: &PathBuf| Span {
+    let span = |file: &PathBuf| RowRange {
         file: file.clone(),
         labels: None,
         rows: None,

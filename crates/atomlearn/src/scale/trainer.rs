@@ -8,7 +8,7 @@ use crate::parts::check_shape;
 use crate::prep::{Needs, Prep, PrepSpec};
 use crate::registry::{self, METHODS, Method, Values};
 use crate::rounds::{
-    Ask, Moments, PartialStats, Request, Rounds, Scatter, ScatterSums, Start, about_the_mean, unpacked,
+    Ask, Moments, PartialStats, Request, Rounds, RoundsStart, Scatter, ScatterSums, about_the_mean, unpacked,
 };
 use crate::{Error, Model, Observer, Parts, Result, Step};
 use faer::{Mat, MatRef, Scale};
@@ -45,11 +45,11 @@ pub struct Trainer {
     prep: Prep,
     classes: Vec<String>,
     moments: Moments,
-    stage: Stage,
+    stage: TrainerStage,
     trace: Trace,
 }
 
-enum Stage {
+enum TrainerStage {
     /// Mean of the samples that reach the next preprocessing step.
     PrepMean,
     /// Their scatter about it.
@@ -104,7 +104,7 @@ impl Trainer {
             round: 0,
             classes: Vec::new(),
             moments: Moments::none(),
-            stage: Stage::PrepMean,
+            stage: TrainerStage::PrepMean,
             trace,
         };
         trainer.next_step(&mut ())?;
@@ -148,11 +148,11 @@ impl Trainer {
     /// Where training stands.
     pub fn progress(&self) -> Progress {
         let asks = match &self.stage {
-            Stage::PrepMean | Stage::PrepScatter { .. } => "preprocessing",
-            Stage::Survey => "classes",
-            Stage::Moments { .. } => "second moments",
-            Stage::Rounds(_) => "iterations",
-            Stage::Done(_) => "nothing",
+            TrainerStage::PrepMean | TrainerStage::PrepScatter { .. } => "preprocessing",
+            TrainerStage::Survey => "classes",
+            TrainerStage::Moments { .. } => "second moments",
+            TrainerStage::Rounds(_) => "iterations",
+            TrainerStage::Done(_) => "nothing",
         };
         Progress { rounds: self.round, iter: self.trace.steps.last().map_or(0, |step| step.iter), asks }
     }
@@ -160,16 +160,16 @@ impl Trainer {
     /// The next question to all partitions; `None` once the model is finished.
     pub fn request(&self) -> Result<Option<Request>> {
         let ask = match &self.stage {
-            Stage::PrepMean => Ask::Sum,
-            Stage::PrepScatter { mean } => Ask::Scatter { centre: mean.clone() },
-            Stage::Survey => Ask::Survey,
-            Stage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
-            Stage::Moments { by_class: false } => Ask::Scatter { centre: self.moments.mean() },
-            Stage::Rounds(rounds) => rounds.ask(&self.moments)?,
-            Stage::Done(_) => return Ok(None),
+            TrainerStage::PrepMean => Ask::Sum,
+            TrainerStage::PrepScatter { mean } => Ask::Scatter { centre: mean.clone() },
+            TrainerStage::Survey => Ask::Survey,
+            TrainerStage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
+            TrainerStage::Moments { by_class: false } => Ask::Scatter { centre: self.moments.mean() },
+            TrainerStage::Rounds(rounds) => rounds.ask(&self.moments)?,
+            TrainerStage::Done(_) => return Ok(None),
         };
         let prep = match &self.stage {
-            Stage::Rounds(rounds) => rounds.seen_through(&self.prep, &self.moments)?,
+            TrainerStage::Rounds(rounds) => rounds.seen_through(&self.prep, &self.moments)?,
             _ => self.prep.clone(),
         };
         let classes = self.classes.clone();
@@ -199,22 +199,22 @@ impl Trainer {
     fn advance(&mut self, stats: &mut PartialStats, watch: &mut dyn Observer) -> Result<()> {
         let n = stats.samples as f64;
         match &mut self.stage {
-            Stage::PrepMean => {
+            TrainerStage::PrepMean => {
                 let m = self.prep.n_out()?;
                 let mean = scaled_columns(stats.take("sum", m, 1)?, |_| 1.0 / n);
                 if self.setup.prep.need(self.prep.n_steps())? == Needs::Scatter {
-                    self.stage = Stage::PrepScatter { mean };
+                    self.stage = TrainerStage::PrepScatter { mean };
                     return Ok(());
                 }
                 self.add_step(n, &mean, None, watch)
             }
-            Stage::PrepScatter { mean } => {
+            TrainerStage::PrepScatter { mean } => {
                 let centre = mean.clone();
                 let (mean, scatter) = take_scatter(stats, None, centre.as_ref(), n)?;
                 self.add_step(n, &mean, Some(&scatter), watch)
             }
-            Stage::Survey => self.take_survey(stats, watch),
-            Stage::Moments { by_class } => {
+            TrainerStage::Survey => self.take_survey(stats, watch),
+            TrainerStage::Moments { by_class } => {
                 if !*by_class {
                     let (mean, scatter) = take_scatter(stats, None, self.moments.mean().as_ref(), n)?;
                     self.moments.outer = scatter.clone();
@@ -231,13 +231,13 @@ impl Trainer {
                 self.moments.outer = self.moments.outer_of(&scatters);
                 self.begin_method(&scatters, watch)
             }
-            Stage::Rounds(rounds) => {
+            TrainerStage::Rounds(rounds) => {
                 if let Some(parts) = rounds.absorb(stats, &self.moments, watch)? {
-                    self.stage = Stage::Done(parts);
+                    self.stage = TrainerStage::Done(parts);
                 }
                 Ok(())
             }
-            Stage::Done(_) => Err(Error::Data("the model is finished, there is no open question".into())),
+            TrainerStage::Done(_) => Err(Error::Data("the model is finished, there is no open question".into())),
         }
     }
 
@@ -257,12 +257,12 @@ impl Trainer {
     fn next_step(&mut self, watch: &mut dyn Observer) -> Result<()> {
         while self.prep.n_steps() < self.setup.prep.len() {
             if self.setup.prep.need(self.prep.n_steps())? != Needs::Nothing {
-                self.stage = Stage::PrepMean;
+                self.stage = TrainerStage::PrepMean;
                 return Ok(());
             }
             self.prep.add_step(&self.setup.prep, 0.0, &[], None, watch)?;
         }
-        self.stage = Stage::Survey;
+        self.stage = TrainerStage::Survey;
         Ok(())
     }
 
@@ -296,8 +296,8 @@ impl Trainer {
         }
         match partitioned.scatter {
             Scatter::Nothing => return self.begin_method(&[], watch),
-            Scatter::Together => self.stage = Stage::Moments { by_class: false },
-            Scatter::ByClass => self.stage = Stage::Moments { by_class: true },
+            Scatter::Together => self.stage = TrainerStage::Moments { by_class: false },
+            Scatter::ByClass => self.stage = TrainerStage::Moments { by_class: true },
         }
         Ok(())
     }
@@ -305,15 +305,15 @@ impl Trainer {
     fn begin_method(&mut self, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<()> {
         let partitioned = partitioned(self.method)?;
         self.stage = match (partitioned.begin)(&self.setup.params, &self.moments, scatters, watch)? {
-            Start::Done(parts) => Stage::Done(parts),
-            Start::Rounds(rounds) => Stage::Rounds(rounds),
+            RoundsStart::Done(parts) => TrainerStage::Done(parts),
+            RoundsStart::Rounds(rounds) => TrainerStage::Rounds(rounds),
         };
         Ok(())
     }
 
     /// The model, once [`Trainer::request`] has nothing more to ask.
     pub fn model(&self) -> Result<Option<Model>> {
-        let Stage::Done(parts) = &self.stage else { return Ok(None) };
+        let TrainerStage::Done(parts) = &self.stage else { return Ok(None) };
         let parts = parts.clone().of("model", self.classes.clone());
         let classifier = self.method.restore(&self.setup.params, parts)?;
         let mut model = Model::new(self.method, self.setup.params.clone(), self.prep.clone(), classifier)?;

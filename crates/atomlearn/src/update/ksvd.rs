@@ -56,12 +56,12 @@ pub struct Signals<'a> {
     /// Samples in columns.
     pub x: MatRef<'a, f64>,
     /// One-hot labels below them.
-    pub labels: Option<Labels<'a>>,
+    pub labels: Option<WeightedLabels<'a>>,
 }
 
 /// One-hot labels, weighted by class.
 #[derive(Clone, Copy)]
-pub struct Labels<'a> {
+pub struct WeightedLabels<'a> {
     /// Class of every sample.
     pub targets: &'a [usize],
     /// `g_c`, the value that stands for "yes" in class `c`.
@@ -83,7 +83,7 @@ impl<'a> Signals<'a> {
     fn signal(&self, i: usize) -> Vec<f64> {
         let mut signal = vec![0.0; self.dim()];
         signal.iter_mut().zip(self.x.col(i).iter()).for_each(|(s, x)| *s = *x);
-        if let Some(Labels { targets, weights }) = self.labels {
+        if let Some(WeightedLabels { targets, weights }) = self.labels {
             signal[self.x.nrows() + targets[i]] = weights[targets[i]];
         }
         signal
@@ -93,7 +93,7 @@ impl<'a> Signals<'a> {
     fn correlations(&self, atoms: MatRef<'_, f64>) -> Mat<f64> {
         let m = self.x.nrows();
         let mut b = mul(atoms.subrows(0, m).transpose(), self.x);
-        if let Some(Labels { targets, weights }) = self.labels {
+        if let Some(WeightedLabels { targets, weights }) = self.labels {
             let by_class = Mat::from_fn(atoms.ncols(), weights.len(), |k, c| weights[c] * atoms[(m + c, k)]);
             for (column, &c) in b.as_mut().col_iter_mut().zip(targets) {
                 column.iter_mut().zip(by_class.col_as_slice(c)).for_each(|(b, v)| *b += v);
@@ -117,7 +117,7 @@ impl<'a> Signals<'a> {
 }
 
 /// K-SVD under way.
-pub struct Ksvd<'a> {
+pub struct KsvdIteration<'a> {
     signals: Signals<'a>,
     sparsity: usize,
     update: AtomUpdate,
@@ -137,16 +137,16 @@ pub struct Errors {
     pub labels: f64,
 }
 
-impl<'a> Ksvd<'a> {
+impl<'a> KsvdIteration<'a> {
     /// Starts from these atoms (rows as the signals), which are scaled to unit norm; nothing is coded yet.
     pub fn new(signals: Signals<'a>, mut atoms: Mat<f64>, sparsity: usize, update: AtomUpdate) -> Self {
         normalize_columns(atoms.as_mut());
         let gram = gram(&atoms);
         let codes = SparseCodes::new(atoms.ncols());
-        Ksvd { signals, sparsity, update, atoms, gram, codes, energies: Vec::new() }
+        KsvdIteration { signals, sparsity, update, atoms, gram, codes, energies: Vec::new() }
     }
 
-    /// Puts into a state what the next iteration needs; [`Ksvd::restore`] takes it out.
+    /// Puts into a state what the next iteration needs; [`KsvdIteration::restore`] takes it out.
     pub(crate) fn store(&self, state: State) -> State {
         self.codes.store(state.with("atoms", &self.atoms).with_row("energies", &self.energies))
     }
@@ -162,7 +162,7 @@ impl<'a> Ksvd<'a> {
         let atoms = parts.take_shaped("atoms", signals.dim(), n_atoms)?;
         let energies = parts.take_row("energies", signals.x.ncols())?;
         let codes = SparseCodes::restore(parts, n_atoms, signals.x.ncols())?;
-        Ok(Ksvd { signals, sparsity, update, gram: gram(&atoms), atoms, codes, energies })
+        Ok(KsvdIteration { signals, sparsity, update, gram: gram(&atoms), atoms, codes, energies })
     }
 
     /// The atoms, of unit norm over all their rows.

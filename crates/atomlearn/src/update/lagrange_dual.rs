@@ -56,7 +56,7 @@ pub fn minimize(
     }
     // The dual sees E only through E^T E: many features shrink to as many as there are atoms.
     let (basis, small) = if e.nrows() > n_atoms { Some(qr(e)).unzip() } else { (None, None) };
-    let problem = Problem { f, e: small.as_ref().map_or(e, |small| small.as_ref()), floor: floor(f) };
+    let problem = DualProblem { f, e: small.as_ref().map_or(e, |small| small.as_ref()), floor: floor(f) };
     let cold = || vec![trace / (10.0 * n_atoms as f64); n_atoms];
     let mut guess = multipliers.map_or_else(cold, <[f64]>::to_vec);
     let held = value(e, f, start);
@@ -94,7 +94,7 @@ fn into_ball(d: &mut Mat<f64>) {
     }
 }
 
-struct Problem<'a> {
+struct DualProblem<'a> {
     e: MatRef<'a, f64>,
     f: MatRef<'a, f64>,
     floor: f64,
@@ -110,7 +110,7 @@ struct Point {
     gradient: Vec<f64>,
 }
 
-impl Problem<'_> {
+impl DualProblem<'_> {
     fn at(&self, delta: Vec<f64>) -> Option<Point> {
         let mut system = self.f.to_owned();
         delta.iter().enumerate().for_each(|(k, d)| system[(k, k)] += d);
@@ -210,7 +210,7 @@ mod tests {
         let (e, f, start) = problem(4, 3, 30, 0.05);
         let dual = solve(&e, &f, &start);
         assert!(column_norms(&dual.dictionary).iter().all(|n| (n - 1.0).abs() < 1e-6));
-        let problem = Problem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
+        let problem = DualProblem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
         let exact = problem.maximize(dual.multipliers.clone(), 1e-12).unwrap();
         let mut sweeps = start.clone();
         descend(&e, &f, &mut sweeps, 10_000, 1e-15);
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn hessian_equals_finite_differences() {
         let (e, f, _) = problem(4, 3, 10, 0.5);
-        let p = Problem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
+        let p = DualProblem { e: e.as_ref(), f: f.as_ref(), floor: 0.0 };
         let delta = [0.3, 0.1, 0.7];
         let point = p.at(delta.to_vec()).unwrap();
         let q = point.factor.solve(Mat::<f64>::identity(3, 3));

@@ -22,7 +22,7 @@ pub struct AutoPage {
     facts: Vec<(&'static str, String)>,
     gauge: Option<Gauge>,
     warnings: Vec<String>,
-    classes: Vec<ClassRow>,
+    classes: Vec<RecallRow>,
     heat_map: Option<HeatMap>,
     named: &'static str,
     suspicious: Vec<SuspiciousRow>,
@@ -49,7 +49,7 @@ struct Gauge {
 }
 
 #[derive(Serialize)]
-struct ClassRow {
+struct RecallRow {
     class: String,
     n: usize,
     found: usize,
@@ -157,8 +157,8 @@ fn gauge(loo: &LooEstimate) -> Gauge {
     }
 }
 
-fn classes(loo: &LooEstimate) -> Vec<ClassRow> {
-    let row = |(c, class): (usize, &atomlearn::methods::auto::ClassRecall)| ClassRow {
+fn classes(loo: &LooEstimate) -> Vec<RecallRow> {
+    let row = |(c, class): (usize, &atomlearn::methods::auto::ClassRecall)| RecallRow {
         class: class.class.clone(),
         n: class.n,
         found: loo.confusion[c][c],

@@ -15,11 +15,11 @@ pub struct Gallery {
     note: String,
     /// Small pictures are shown with sharp pixels.
     sharp: bool,
-    groups: Vec<Group>,
+    groups: Vec<AtomsOfClass>,
 }
 
 #[derive(Serialize)]
-struct Group {
+struct AtomsOfClass {
     class: String,
     note: String,
     atoms: Vec<Drawn>,
@@ -43,7 +43,7 @@ pub fn gallery(record: &Record) -> Option<Gallery> {
     let most = atoms.classes.iter().flat_map(|group| &group.atoms).map(|atom| atom.usage).fold(0.0, f64::max);
     let group = |group: &ClassAtoms| {
         let drawn = |atom: &Atom| draw(atom, atoms, most);
-        Some(Group {
+        Some(AtomsOfClass {
             class: record.classes.get(group.class)?.clone(),
             note: group_note(group),
             atoms: group.atoms.iter().filter_map(drawn).collect(),

@@ -25,7 +25,7 @@ pub struct HeatMap {
     n_classes: usize,
     wrong: usize,
     total: usize,
-    worst: Vec<Pair>,
+    worst: Vec<ConfusedPair>,
 }
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct HeatCell {
 
 /// A confusion.
 #[derive(Serialize)]
-struct Pair {
+struct ConfusedPair {
     truth: String,
     taken_for: String,
     count: usize,
@@ -85,7 +85,7 @@ pub fn heat_map(id: String, title: String, confusion: &Confusion, classes: &[Str
         |(c, name): (usize, &String)| Tick { at: tenth((c as f64 + 0.5) * cell), label: clipped_inside(name, length) };
     let labels: Vec<Tick> = classes.iter().enumerate().filter(|(c, _)| c % step == 0).map(label).collect();
     let longest = labels.iter().map(|label| label.label.chars().count()).max().unwrap_or(0);
-    let pair = |(t, p, count): (usize, usize, usize)| Pair {
+    let pair = |(t, p, count): (usize, usize, usize)| ConfusedPair {
         truth: clipped(&classes[t], 48),
         taken_for: clipped(&classes[p], 48),
         count,

@@ -18,11 +18,11 @@ pub struct Panel {
     x_title: String,
     x_ticks: Vec<Tick>,
     y_ticks: Vec<Tick>,
-    lines: Vec<Line>,
+    lines: Vec<Curve>,
 }
 
 #[derive(Serialize)]
-struct Line {
+struct Curve {
     color: usize,
     faint: bool,
     label: String,
@@ -100,7 +100,7 @@ pub fn panel(layout: Layout<'_>, mut series: Vec<Series>) -> Option<Panel> {
         }
         (false, false) => Axis::linear(up(), 0.08, (HEIGHT, 0.0)),
     };
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<Curve> = Vec::new();
     for one in &series {
         let color = lines.iter().filter(|line| !line.faint).count() % 8;
         let last = one.points.last().map_or(String::new(), |point| (layout.text)(point.y));
@@ -123,7 +123,7 @@ pub fn panel(layout: Layout<'_>, mut series: Vec<Series>) -> Option<Panel> {
     })
 }
 
-fn line(series: &Series, color: usize, last: String, x: &Axis, y: &Axis) -> Line {
+fn line(series: &Series, color: usize, last: String, x: &Axis, y: &Axis) -> Curve {
     let at = |point: &Point, value: f64| (x.place(point.x), y.place(value));
     let join = |places: Vec<(f64, f64)>| places.iter().map(|(x, y)| format!("{x},{y}")).collect::<Vec<_>>().join(" ");
     let places: Vec<(f64, f64)> = series.points.iter().map(|point| at(point, point.y)).collect();
@@ -132,7 +132,7 @@ fn line(series: &Series, color: usize, last: String, x: &Axis, y: &Axis) -> Line
     };
     let mut outline = edge(0);
     outline.extend(edge(1).into_iter().rev());
-    Line {
+    Curve {
         color,
         faint: series.label.is_none(),
         label: clipped(series.label.as_deref().unwrap_or_default(), 28),

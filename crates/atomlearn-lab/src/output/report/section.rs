@@ -33,7 +33,7 @@ pub struct Section {
     title: String,
     protocol: String,
     verdict: Option<Verdict>,
-    rows: Vec<Row>,
+    rows: Vec<ResultRow>,
     /// The columns of balanced accuracy and F1 are worth their room.
     unbalanced: bool,
     /// What the rows are sorted by.
@@ -48,7 +48,7 @@ pub struct Section {
     /// Classes that are not listed.
     more_classes: usize,
     mistakes: Vec<MistakeRow>,
-    suspicious: Vec<SuspiciousRow>,
+    suspicious: Vec<DoubtedRow>,
     /// Suspicious labels that are not listed.
     more_suspicious: usize,
     calibration: Option<Panel>,
@@ -68,7 +68,7 @@ pub struct Section {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ResultRow {
     method: String,
     /// Its name in words, or what was run.
     title: String,
@@ -113,7 +113,7 @@ struct MistakeRow {
 }
 
 #[derive(Serialize)]
-struct SuspiciousRow {
+struct DoubtedRow {
     sample: String,
     label: String,
     proba: String,
@@ -234,9 +234,9 @@ fn mistakes(best: &MethodResult, records: &[&Record]) -> Vec<MistakeRow> {
 }
 
 /// What `auto` doubts, where it took part.
-fn suspicious(records: &[&Record]) -> Vec<SuspiciousRow> {
+fn suspicious(records: &[&Record]) -> Vec<DoubtedRow> {
     let Some(record) = records.iter().find(|record| !record.suspicious.is_empty()) else { return Vec::new() };
-    let row = |doubt: &Suspicion| SuspiciousRow {
+    let row = |doubt: &Suspicion| DoubtedRow {
         sample: sample_text(doubt.sample, doubt.name.as_ref()),
         label: clipped(&doubt.label, 48),
         proba: format!("{:.3}", doubt.proba),
@@ -319,7 +319,7 @@ fn whisker_scale(results: &[MethodResult]) -> [f64; 2] {
 }
 
 /// One row per result and one of guessing, the best first.
-fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> Vec<Row> {
+fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> Vec<ResultRow> {
     let place = |value: f64| {
         let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
         (1000.0 * (0.04 + 0.92 * share)).round() / 10.0
@@ -328,7 +328,7 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> 
         Some(what) => clipped(what, 60),
         None => registry::method(&result.method).map_or_else(|_| String::new(), |method| method.title.to_string()),
     };
-    let row = |result: &MethodResult| Row {
+    let row = |result: &MethodResult| ResultRow {
         method: result.name(),
         title: title(result),
         rule: result.rule.clone(),
@@ -344,7 +344,7 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> 
         dot: place(result.mean),
         below: result.mean < low,
     };
-    let guessing = |majority: &Majority| Row {
+    let guessing = |majority: &Majority| ResultRow {
         method: MAJORITY.into(),
         title: "always guessing the most frequent class".into(),
         rule: "–".into(),
@@ -361,7 +361,8 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> 
         below: majority.mean < low,
     };
     let scored = comparison.results.iter().map(|result| (result.score, row(result)));
-    let mut rows: Vec<(f64, Row)> = scored.chain(comparison.majority.iter().map(|m| (m.mean, guessing(m)))).collect();
+    let mut rows: Vec<(f64, ResultRow)> =
+        scored.chain(comparison.majority.iter().map(|m| (m.mean, guessing(m)))).collect();
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     rows.into_iter().map(|(_, row)| row).collect()
 }

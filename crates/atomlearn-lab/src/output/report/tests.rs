@@ -7,7 +7,7 @@ use crate::records::diagnostics::Inside;
 use crate::records::jsonl::Appender;
 use crate::records::record;
 use crate::records::record::{Mistake, RuleOutcome, Suspicion};
-use crate::run::compare::{Entry, Plan, Run, Watch};
+use crate::run::compare::{Entry, ExperimentObserver, Plan, Run};
 use crate::stats::confusion;
 use atomlearn::io::{ImageShape, RawData};
 use atomlearn::observe::TraceStep;
@@ -16,7 +16,7 @@ use atomlearn::synth;
 
 struct LookInside;
 
-impl Watch for LookInside {
+impl ExperimentObserver for LookInside {
     fn look_inside(&mut self, run: Run<'_>) -> bool {
         run.split == 0
     }
@@ -27,7 +27,12 @@ fn records(methods: &[&str], image_shape: Option<ImageShape>, prep: &str) -> Vec
 }
 
 /// Four classes of pictures of 4 x 3 pixels (or of plain features), two splits.
-fn run(methods: &[&str], image_shape: Option<ImageShape>, prep: &str, watch: &mut dyn Watch) -> Vec<Record> {
+fn run(
+    methods: &[&str],
+    image_shape: Option<ImageShape>,
+    prep: &str,
+    watch: &mut dyn ExperimentObserver,
+) -> Vec<Record> {
     let data = synth::blobs(4, 12, 12, 3);
     let labels = data.targets().into_iter().map(|c| format!("class {c}")).collect();
     let raw = RawData { labels: Some(labels), image_shape, ..RawData::new(data.x().to_owned()) };

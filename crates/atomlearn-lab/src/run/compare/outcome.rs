@@ -1,6 +1,6 @@
 //! From a trained model, or from what something else answered, to a record.
 
-use super::{Trained, Watch};
+use super::{ExperimentObserver, Trained};
 use crate::protocol::data::LabData;
 use crate::protocol::splits::Split;
 use crate::records::diagnostics::{self, Inside};
@@ -74,7 +74,7 @@ pub(super) fn of_outside(
     ready: &Prepared,
     split: &Split,
     blank: Record,
-    watch: &mut dyn Watch,
+    watch: &mut dyn ExperimentObserver,
 ) -> Result<Record, Error> {
     let task = Task {
         train: ready.train.x(),

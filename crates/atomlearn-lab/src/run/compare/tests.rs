@@ -19,7 +19,7 @@ fn essence(records: &[Record]) -> Vec<Record> {
 /// Stops the experiment before its n-th run.
 struct StopAt(usize);
 
-impl Watch for StopAt {
+impl ExperimentObserver for StopAt {
     fn go_on(&mut self) -> ControlFlow<()> {
         if self.0 == 0 {
             return ControlFlow::Break(());
@@ -181,7 +181,7 @@ fn tuned_methods_choose_on_every_training_part_and_resume() {
     let file = folder.path().join("runs.jsonl");
     // Stops in the final training of the second split, after its tuning.
     struct StopInSplit;
-    impl Watch for StopInSplit {
+    impl ExperimentObserver for StopInSplit {
         fn step(&mut self, run: Run<'_>, _: &Step<'_>) -> ControlFlow<()> {
             if run.split == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }

@@ -50,7 +50,7 @@ published = [99.0, 99.5]
 /// Stops before the run of this number.
 struct StopAt(usize);
 
-impl Watch for StopAt {
+impl ExperimentObserver for StopAt {
     fn go_on(&mut self) -> ControlFlow<()> {
         self.0 = self.0.saturating_sub(1);
         if self.0 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -1,6 +1,6 @@
 //! From counts to a choice.
 
-use super::{Protocol, Tuning, UnitRecord};
+use super::{TuneProtocol, Tuning, UnitRecord};
 use crate::protocol::data::DataInfo;
 use crate::protocol::grid::{Axis, ITERATIONS, PREP};
 use crate::protocol::params_file;
@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "atomlearn.tune/1";
 
 /// One point of the grid over all folds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Point {
+pub struct GridPoint {
     /// Values of the tuned parameters.
     pub params: Values,
     /// Share of right validation samples on each fold.
@@ -38,7 +38,7 @@ pub struct Point {
     samples: usize,
 }
 
-impl Point {
+impl GridPoint {
     /// Counts one fold; `failures` are the reasons that its unit gave.
     pub(super) fn add(&mut self, correct: Option<usize>, measured: Option<f64>, samples: usize, failures: &[String]) {
         self.measured.extend(measured);
@@ -103,7 +103,7 @@ pub struct Tuned {
     /// The data.
     pub data: DataInfo,
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: TuneProtocol,
     /// The chosen point, as the only entry.
     pub results: Vec<Chosen>,
     /// The chosen values alone.
@@ -113,7 +113,7 @@ pub struct Tuned {
     /// What was tried.
     pub grid: Vec<Axis>,
     /// Every point in grid order.
-    pub points: Vec<Point>,
+    pub points: Vec<GridPoint>,
     /// Points that failed.
     pub failed: usize,
     /// Trainings that served all points.
@@ -133,7 +133,7 @@ pub struct Tuned {
 impl Tuned {
     pub(super) fn new(
         tuning: &Tuning<'_>,
-        mut points: Vec<Point>,
+        mut points: Vec<GridPoint>,
         records: &[UnitRecord],
         (seconds, cpu_seconds): (f64, f64),
     ) -> Result<Self> {
@@ -170,7 +170,7 @@ impl Tuned {
         Ok(Tuned {
             schema: SCHEMA,
             data: tuning.folds.data.info.clone(),
-            protocol: Protocol {
+            protocol: TuneProtocol {
                 samples: tuning.folds.places.len(),
                 folds: tuning.folds.splits.len(),
                 seed: tuning.folds.seed,
@@ -203,8 +203,8 @@ impl Tuned {
     }
 
     /// The points that rank highest, best first; failed ones are left out.
-    pub fn top(&self, most: usize) -> Vec<&Point> {
-        let mut order: Vec<&Point> = self.points.iter().filter(|point| point.failed.is_none()).collect();
+    pub fn top(&self, most: usize) -> Vec<&GridPoint> {
+        let mut order: Vec<&GridPoint> = self.points.iter().filter(|point| point.failed.is_none()).collect();
         order.sort_by(|a, b| b.score.total_cmp(&a.score));
         order.truncate(most);
         order

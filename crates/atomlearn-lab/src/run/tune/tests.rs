@@ -35,7 +35,7 @@ fn lcdl() -> Spec {
     spec("lcdl-sv", &own, &[])
 }
 
-fn run(key: &str, spec: &Spec, known: &[UnitRecord], file: Option<&Path>, watch: &dyn Watch) -> Result<Tuned> {
+fn run(key: &str, spec: &Spec, known: &[UnitRecord], file: Option<&Path>, watch: &dyn TuneObserver) -> Result<Tuned> {
     let method = registry::method(key).unwrap();
     let (data, prep) = (synthetic(4, 14, 9, 3), "pca:7,unit".parse().unwrap());
     // Every third sample is out of bounds for tuning.
@@ -118,7 +118,7 @@ fn one_training_serves_many_points() {
     let tuned = run("lcdl-sv", &spec, &[], None, &()).unwrap();
     assert_eq!((tuned.points.len(), tuned.trainings), (72, 4 * 3));
     // Of 2 x 2 families of the starting model only one was looked at; all others say the same.
-    let start: Vec<&Point> = tuned.points.iter().filter(|point| point.params["max_iter"] == 0).collect();
+    let start: Vec<&GridPoint> = tuned.points.iter().filter(|point| point.params["max_iter"] == 0).collect();
     assert_eq!(start.len(), 24);
     assert!(start.iter().enumerate().all(|(i, point)| point.correct == start[i % 6].correct));
 }
@@ -153,7 +153,7 @@ fn a_point_that_fails_is_reported_and_not_chosen() {
 /// Stops after so many questions.
 struct StopAfter(AtomicUsize);
 
-impl Watch for StopAfter {
+impl TuneObserver for StopAfter {
     fn go_on(&self) -> ControlFlow<()> {
         let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if left.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -4,7 +4,7 @@ use super::{Tuning, Unit, UnitRecord};
 use crate::records::times::Clock;
 use crate::run::prepared::Prepared;
 use atomlearn::Result;
-use atomlearn::path::{Path, Seen};
+use atomlearn::path::{Path, PathRecord};
 
 impl Tuning<'_> {
     /// Trains and counts; a typed error of the method is a failed point, not a failed tuning.
@@ -30,7 +30,7 @@ impl Tuning<'_> {
             truth: &fold.truth,
             measure: (!metric.is_default()).then_some(&measure),
         };
-        let Seen { correct, measured, failures, warnings } = path.follow(stop)?;
+        let PathRecord { correct, measured, failures, warnings } = path.follow(stop)?;
         Ok(UnitRecord {
             schema: super::RECORD_SCHEMA.into(),
             key: key.into(),

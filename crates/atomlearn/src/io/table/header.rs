@@ -17,18 +17,18 @@ const COMPARED: usize = 200;
 
 /// What was decided.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct HeaderVerdict {
     /// The first row names the columns.
     pub(super) header: bool,
     /// It could have been the other way.
     pub(super) doubtful: bool,
 }
 
-const HEADER: Verdict = Verdict { header: true, doubtful: false };
-const SAMPLE: Verdict = Verdict { header: false, doubtful: false };
+const HEADER: HeaderVerdict = HeaderVerdict { header: true, doubtful: false };
+const SAMPLE: HeaderVerdict = HeaderVerdict { header: false, doubtful: false };
 
 /// Decides; `schema` is what a model knows of the table it was trained on.
-pub(super) fn decide(rows: &Rows, comma: bool, y: Option<&str>, schema: Option<&TableSchema>) -> Verdict {
+pub(super) fn decide(rows: &Rows, comma: bool, y: Option<&str>, schema: Option<&TableSchema>) -> HeaderVerdict {
     let first: Vec<&str> = rows.columns.iter().map(|column| column.get(0)).collect();
     if let Some(schema) = schema.filter(|schema| schema.header) {
         let known = schema.features.iter().filter(|feature| first.contains(&feature.name.as_str())).count();
@@ -39,7 +39,7 @@ pub(super) fn decide(rows: &Rows, comma: bool, y: Option<&str>, schema: Option<&
     let below: Vec<Below> = rows.columns.iter().map(|column| Below::of(column, comma)).collect();
     if rows.lines.len() < 2 {
         let names = first.iter().all(|cell| is_missing(cell) || parse_number(cell, comma).is_none());
-        return Verdict { header: names, doubtful: false };
+        return HeaderVerdict { header: names, doubtful: false };
     }
     let columns = || first.iter().copied().zip(&below).filter(|(cell, _)| !is_missing(cell));
     let text = || columns().filter(|(cell, _)| parse_number(cell, comma).is_none());
@@ -59,7 +59,7 @@ pub(super) fn decide(rows: &Rows, comma: bool, y: Option<&str>, schema: Option<&
     let new_text = text().any(|(_, below)| below.is_category);
     if numbers.is_empty() {
         // Text over text alone: names, unless the table is too short to tell.
-        return Verdict { header: true, doubtful: !new_text };
+        return HeaderVerdict { header: true, doubtful: !new_text };
     }
     // A model that was trained without a header sees numbers as samples.
     if schema.is_some_and(|schema| !schema.header) {
@@ -76,7 +76,7 @@ pub(super) fn decide(rows: &Rows, comma: bool, y: Option<&str>, schema: Option<&
     let counted = values.len() >= 3 && is_progression(values, Some(1.0)) && (values[0] == 0.0 || values[0] == 1.0);
     let even = values.len() >= 5 && is_progression(values, None) && values.iter().all(|v| v.fract() == 0.0);
     let header = values.len() >= LONG || counted || even || (far && (values.len() >= 3 || new_text));
-    Verdict { header, doubtful: !header && values.len() >= 3 }
+    HeaderVerdict { header, doubtful: !header && values.len() >= 3 }
 }
 
 /// What a column holds below its first cell.

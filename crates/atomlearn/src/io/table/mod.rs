@@ -24,8 +24,8 @@ pub use schema::{ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, Name
 #[cfg(not(feature = "xlsx"))]
 use super::left_out::xlsx;
 
-use super::labels::{self, Labels};
-use super::{RawData, ReadOptions, Samples, Variable, array, assemble, limits};
+use super::labels::{self, LabelTexts};
+use super::{Orientation, RawData, ReadOptions, Variable, array, assemble, limits};
 use crate::{Error, Result};
 use cells::{Look, Texts, parse_flag};
 use roles::Roles;
@@ -157,11 +157,11 @@ impl<'p> Table<'p> {
     }
 
     /// The cells of a column as labels.
-    fn labels(&self, place: usize) -> Result<Labels> {
+    fn labels(&self, place: usize) -> Result<LabelTexts> {
         let missing = |row| labels::missing_label(self.path, row);
-        let every = |label: &dyn Fn(usize) -> Option<String>, numeric| -> Result<Labels> {
+        let every = |label: &dyn Fn(usize) -> Option<String>, numeric| -> Result<LabelTexts> {
             let text = (0..self.rows).map(|row| label(row).ok_or_else(|| missing(row))).collect::<Result<_>>()?;
-            Ok(Labels { text, numeric })
+            Ok(LabelTexts { text, numeric })
         };
         match &self.columns[place].cells {
             Cells::Text(texts) => labels::from_text(self.path, texts.iter()),
@@ -368,7 +368,7 @@ fn open<'p>(path: &'p Path, bytes: &[u8], options: &ReadOptions) -> Result<Table
 
 /// Options that make no sense for one sample per row and no named matrices.
 pub(super) fn check_options(path: &Path, options: &ReadOptions) -> Result<()> {
-    if options.samples == Some(Samples::Columns) {
+    if options.samples == Some(Orientation::Columns) {
         let why = format!("{}: this kind of file has one sample per row; leave out --samples columns", path.display());
         return Err(Error::Data(why));
     }
@@ -380,7 +380,7 @@ pub(super) fn check_options(path: &Path, options: &ReadOptions) -> Result<()> {
 }
 
 /// Labels from another file, one for each of `n` samples.
-pub(super) fn matching(labels: Labels, file: &Path, n: usize) -> Result<Vec<String>> {
+pub(super) fn matching(labels: LabelTexts, file: &Path, n: usize) -> Result<Vec<String>> {
     if labels.text.len() == n {
         return Ok(labels.text);
     }

@@ -276,11 +276,11 @@ impl TableSchema {
             let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
             for row in 0..rows {
                 let value = feature.value(cell(row, column), decimal_comma);
-                let value = value.or_else(|wrong| instead.map(Value::Number).ok_or(wrong));
+                let value = value.or_else(|wrong| instead.map(CellValue::Number).ok_or(wrong));
                 match value.map_err(|wrong| wrong.tell(feature, &place(row, column), decimal_comma))? {
-                    Value::Number(value) => x[(first, row)] = value,
-                    Value::Level(level) => x[(first + level, row)] = 1.0,
-                    Value::Unseen(text) => *unseen.entry(text).or_insert(0) += 1,
+                    CellValue::Number(value) => x[(first, row)] = value,
+                    CellValue::Level(level) => x[(first + level, row)] = 1.0,
+                    CellValue::Unseen(text) => *unseen.entry(text).or_insert(0) += 1,
                 }
             }
             if !unseen.is_empty() {
@@ -308,7 +308,7 @@ pub(super) fn not_a_number(place: &str, text: &str, name: &str, decimal_comma: b
 }
 
 /// A cell as the model sees it.
-enum Value {
+enum CellValue {
     Number(f64),
     Level(usize),
     Unseen(String),
@@ -335,7 +335,7 @@ impl Wrong {
 }
 
 impl FeatureColumn {
-    fn value(&self, cell: Cell<'_>, decimal_comma: bool) -> Result<Value, Wrong> {
+    fn value(&self, cell: Cell<'_>, decimal_comma: bool) -> Result<CellValue, Wrong> {
         let cell = match cell {
             Cell::Number(value) if value.is_nan() => Cell::Missing,
             Cell::Text(text) if is_missing(text.trim()) => Cell::Missing,
@@ -355,21 +355,21 @@ impl FeatureColumn {
         }
     }
 
-    fn filled(&self) -> Result<Value, Wrong> {
+    fn filled(&self) -> Result<CellValue, Wrong> {
         match (&self.fill, &self.kind) {
-            (Some(Fill::Number(value)), _) => Ok(Value::Number(*value)),
+            (Some(Fill::Number(value)), _) => Ok(CellValue::Number(*value)),
             (Some(Fill::Level(name)), ColumnKind::Category { levels }) => Ok(level(levels, name)),
             _ => Err(Wrong::Missing),
         }
     }
 }
 
-fn finite(value: f64) -> Result<Value, Wrong> {
-    if value.is_finite() { Ok(Value::Number(value)) } else { Err(Wrong::NotFinite(value)) }
+fn finite(value: f64) -> Result<CellValue, Wrong> {
+    if value.is_finite() { Ok(CellValue::Number(value)) } else { Err(Wrong::NotFinite(value)) }
 }
 
-fn level(levels: &[String], text: &str) -> Value {
-    levels.iter().position(|level| level == text).map_or_else(|| Value::Unseen(text.into()), Value::Level)
+fn level(levels: &[String], text: &str) -> CellValue {
+    levels.iter().position(|level| level == text).map_or_else(|| CellValue::Unseen(text.into()), CellValue::Level)
 }
 
 fn unseen_text(column: &str, unseen: &BTreeMap<String, usize>) -> String {

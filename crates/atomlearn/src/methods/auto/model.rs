@@ -6,7 +6,7 @@ use super::stages::{Stage, stages};
 use super::stored::Learned;
 use super::views::View;
 use super::{fusion, report};
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::novelty::Novelty;
 use crate::{Classifier, Error, Parts, Result};
 use faer::{Mat, MatRef};
@@ -147,7 +147,7 @@ impl Classifier for AutoModel {
         Some(exponentials(self.score_block(x)))
     }
 
-    fn export(&self, graph: &mut Graph, x: &Value) -> Result<Value> {
+    fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let contributions = self.stages.iter().flat_map(|stage| stage.export(graph, x, self.classes.len()));
         let sum = contributions.collect::<Vec<_>>().into_iter().reduce(|sum, scores| graph.op("Add", &[&sum, &scores]));
         let sum = sum.ok_or_else(|| Error::Data("the model has no reading".into()))?;

@@ -10,7 +10,7 @@ use crate::loo::Moments;
 use crate::prep::Prep;
 use crate::rounds::{
     self, Ask, GaugeAsk, GaugeSums, Message, MomentSums, PartialStats, Partitioned, PickAsk, Picked, Ranges, Rounds,
-    Scatter, Start,
+    RoundsStart, Scatter,
 };
 use crate::{Blocks, Error, Observer, Parts, Result};
 use faer::Mat;
@@ -22,7 +22,7 @@ impl Partitioned for Auto {
     const SCATTER: Scatter = Scatter::Nothing;
     const CLASS_MATRICES: bool = false;
 
-    fn begin(self, moments: &rounds::Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {
+    fn begin(self, moments: &rounds::Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
         let bytes = 8 * moments.n_features() * Places::MOST.min(2 * moments.n_samples() as usize);
         if bytes > LARGEST_PICK {
             return Err(Error::Data(format!(
@@ -32,7 +32,7 @@ impl Partitioned for Auto {
                 moments.n_features()
             )));
         }
-        Ok(Start::Rounds(Box::new(AutoRounds { auto: self, stage: Stage::Ranges })))
+        Ok(RoundsStart::Rounds(Box::new(AutoRounds { auto: self, stage: Stage::Ranges })))
     }
 
     fn resume(self, message: &mut Message, moments: &rounds::Moments, _: &[String]) -> Result<Box<dyn Rounds>> {

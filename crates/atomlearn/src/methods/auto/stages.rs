@@ -4,7 +4,7 @@ use super::candidates::{Choice, Space, gaussian};
 use super::fusion;
 use super::stored::{Form, Learned, PrimalKernel};
 use super::views::View;
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::kernel::{Kernel, KernelMap};
 use crate::linalg::{Spd, column_energies, concat_columns, mul, scaled_columns, wide};
 use crate::loo::{PrimalCoder, Reading, Sums, residual_scores};
@@ -317,7 +317,7 @@ impl Stage {
     }
 
     /// The sum of all contributions in an ONNX graph.
-    pub fn export(&self, graph: &mut Graph, x: &Value, n_classes: usize) -> Vec<Value> {
+    pub fn export(&self, graph: &mut Graph, x: &Tensor, n_classes: usize) -> Vec<Tensor> {
         let x = self.view.export(graph, x);
         let samples = self.samples.as_ref().map(|(samples, _)| samples.as_ref());
         let mut contributions = Vec::new();
@@ -350,7 +350,7 @@ impl Stage {
 
 impl Prepared {
     /// Its contribution in a graph; `energy` is the kernel value of the sample with itself.
-    fn export(&self, graph: &mut Graph, values: &Value, energy: &Value, n_classes: usize) -> Value {
+    fn export(&self, graph: &mut Graph, values: &Tensor, energy: &Tensor, n_classes: usize) -> Tensor {
         let scores = match &self.rule {
             Rule::Linear(rule) => graph.linear(values, &rule.weights, &rule.bias),
             Rule::Residual(inverse, residuals) => export_residual(graph, values, energy, inverse.as_ref(), residuals),
@@ -396,7 +396,7 @@ fn narrowed(mut values: Mat<f64>, wider: f64, narrower: f64) -> Mat<f64> {
 }
 
 /// [`residual_scores`] in a graph, from squared residuals and energies of codes, samples x classes.
-fn export_scores(graph: &mut Graph, squared: &Value, code_energy: &Value) -> Value {
+fn export_scores(graph: &mut Graph, squared: &Tensor, code_energy: &Tensor) -> Tensor {
     let axes = graph.integers(&[1]);
     let share = graph.scalar(1e-12);
     let tiny = graph.scalar(1e-300);
@@ -412,11 +412,11 @@ fn export_scores(graph: &mut Graph, squared: &Value, code_energy: &Value) -> Val
 
 fn export_residual(
     graph: &mut Graph,
-    k: &Value,
-    energy: &Value,
+    k: &Tensor,
+    energy: &Tensor,
     inverse: MatRef<'_, f64>,
     residuals: &ClassResiduals,
-) -> Value {
+) -> Tensor {
     let blocks = residuals.blocks();
     let mut within = Mat::zeros(blocks.total(), blocks.total());
     for (range, block) in blocks.ranges().zip(residuals.grams()) {
@@ -435,7 +435,7 @@ fn export_residual(
     export_scores(graph, &squared, &code_energy)
 }
 
-fn export_primal_residual(graph: &mut Graph, x: &Value, coder: &PrimalCoder) -> Value {
+fn export_primal_residual(graph: &mut Graph, x: &Tensor, coder: &PrimalCoder) -> Tensor {
     let wx = graph.times(x, coder.inverse().as_ref());
     let axes = graph.integers(&[1]);
     let mut squared = Vec::new();

@@ -1,6 +1,6 @@
 //! Views: how samples are scaled before kernels see them.
 
-use crate::export::{Graph, Value};
+use crate::export::{Graph, Tensor};
 use crate::linalg::column_norms;
 use crate::prep::Prep;
 use crate::rounds::{GaugeSums, Ranges};
@@ -140,7 +140,7 @@ impl View {
     }
 
     /// The view in an ONNX graph, samples in rows.
-    pub fn export(&self, graph: &mut Graph, x: &Value) -> Value {
+    pub fn export(&self, graph: &mut Graph, x: &Tensor) -> Tensor {
         if self.kind == ViewKind::Unit {
             let energy = graph.energy(x);
             let tiny = graph.scalar(f64::MIN_POSITIVE);

@@ -8,7 +8,7 @@ use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
 use crate::linalg::{Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Scatter, Start,
+    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
     restore_svm, store_svm,
 };
 use crate::svm::Svm;
@@ -272,8 +272,8 @@ impl CadlRounds {
 impl Partitioned for Cadl {
     const SCATTER: Scatter = Scatter::ByClass;
 
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
-        Ok(Start::Rounds(Box::new(CadlRounds::begin(self, moments, scatters, watch)?)))
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        Ok(RoundsStart::Rounds(Box::new(CadlRounds::begin(self, moments, scatters, watch)?)))
     }
 
     fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {

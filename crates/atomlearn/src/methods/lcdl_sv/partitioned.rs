@@ -16,7 +16,7 @@ use crate::linalg::{gram, mul, qr, relative_change};
 use crate::params::AtomCount;
 use crate::rounds::{
     Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk, RightSums,
-    Rounds, Scatter, Start, class_pca_mean, restore_svm, store_svm,
+    Rounds, RoundsStart, Scatter, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
@@ -295,8 +295,8 @@ impl LcdlRounds {
 impl Partitioned for LcdlSv {
     const SCATTER: Scatter = Scatter::ByClass;
 
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
-        Ok(Start::Rounds(Box::new(LcdlRounds::begin(self, moments, scatters, watch)?)))
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        Ok(RoundsStart::Rounds(Box::new(LcdlRounds::begin(self, moments, scatters, watch)?)))
     }
 
     fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {

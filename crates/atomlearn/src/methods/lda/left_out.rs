@@ -20,7 +20,7 @@
 //!
 //! In the coordinates of `E` all of this is products of matrices, though `d` differs from sample to sample.
 
-use super::{Seen, scatter};
+use super::{CenteredSamples, scatter};
 use crate::linalg::{dot, mul, sym_eig};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -32,7 +32,7 @@ const TILE: usize = 256;
 const NO_SPREAD: f64 = 1e-12;
 
 /// Everything in the coordinates of `E`.
-pub(super) struct LeftOut {
+pub(super) struct WithoutSample {
     x: Mat<f64>,
     means: Mat<f64>,
     squared_means: Mat<f64>,
@@ -48,9 +48,9 @@ pub(super) struct LeftOut {
     n_features: f64,
 }
 
-impl LeftOut {
+impl WithoutSample {
     /// `None` if samples do not differ within classes.
-    pub fn new(seen: &Seen) -> Result<Option<Self>> {
+    pub fn new(seen: &CenteredSamples) -> Result<Option<Self>> {
         let (sigma, axes) = sym_eig(scatter(&seen.spread, seen.train.weights()), "LDA")?;
         let sigma: Vec<f64> = sigma.into_iter().map(|s| s.max(0.0)).collect();
         let trace: f64 = sigma.iter().sum();
@@ -59,7 +59,7 @@ impl LeftOut {
         }
         let turn = |a: MatRef<'_, f64>| mul(axes.transpose(), a);
         let means = turn(seen.means.as_ref());
-        Ok(Some(LeftOut {
+        Ok(Some(WithoutSample {
             x: turn(seen.train.x()),
             squared_means: Mat::from_fn(means.nrows(), means.ncols(), |k, c| means[(k, c)] * means[(k, c)]),
             means,

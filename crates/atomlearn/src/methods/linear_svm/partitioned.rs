@@ -3,7 +3,7 @@
 use super::{LinearSvm, THETA};
 use crate::prep::Prep;
 use crate::rounds::{
-    Ask, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, Scatter, Start, SvmAsk, bordered,
+    Ask, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter, SvmAsk, bordered,
 };
 use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
@@ -30,8 +30,8 @@ impl LinearSvmRounds {
 impl Partitioned for LinearSvm {
     const SCATTER: Scatter = Scatter::Together;
 
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {
-        Ok(Start::Rounds(Box::new(LinearSvmRounds::begin(&self, moments, scatters)?)))
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
+        Ok(RoundsStart::Rounds(Box::new(LinearSvmRounds::begin(&self, moments, scatters)?)))
     }
 
     fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {

@@ -8,8 +8,8 @@ use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
 use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue};
 use crate::rounds::{
-    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, Scatter, SparseChain, SparseLink,
-    SparseStep, SparseSums, Start, unpacked,
+    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, RoundsStart, Scatter, SparseChain,
+    SparseLink, SparseStep, SparseSums, unpacked,
 };
 use crate::{Error, Observer, Parts, Result, Step};
 use faer::{Mat, Scale};
@@ -237,8 +237,8 @@ impl Partitioned for Sadl {
     const SCATTER: Scatter = Scatter::Together;
     const CLASS_MATRICES: bool = false;
 
-    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<Start> {
-        Ok(Start::Rounds(Box::new(SadlRounds::begin(self, moments)?)))
+    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
+        Ok(RoundsStart::Rounds(Box::new(SadlRounds::begin(self, moments)?)))
     }
 
     fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {

@@ -4,7 +4,7 @@
 use super::{Svgdl, USUAL_ATOMS};
 use crate::linalg::{Spd, gram, relative_change, trace};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, Scatter, Start,
+    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
     class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
@@ -117,8 +117,8 @@ impl SvgdlRounds {
 impl Partitioned for Svgdl {
     const SCATTER: Scatter = Scatter::ByClass;
 
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<Start> {
-        Ok(Start::Rounds(Box::new(SvgdlRounds::begin(self, moments, scatters, watch)?)))
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        Ok(RoundsStart::Rounds(Box::new(SvgdlRounds::begin(self, moments, scatters, watch)?)))
     }
 
     fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {

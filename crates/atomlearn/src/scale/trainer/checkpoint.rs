@@ -1,6 +1,6 @@
 //! The whole state of a training as bytes.
 
-use super::{Setup, Stage, Trainer, partitioned};
+use super::{Setup, Trainer, TrainerStage, partitioned};
 use crate::observe::{Trace, TraceStep};
 use crate::params::Values;
 use crate::rounds::{Message, Moments, Scatter, put_prep, take_prep};
@@ -24,19 +24,19 @@ impl Trainer {
         message.put("moments.sums", self.moments.sums.clone());
         message.put("moments.outer", self.moments.outer.clone());
         let stage = match &self.stage {
-            Stage::PrepMean => "prep-mean",
-            Stage::PrepScatter { mean } => {
+            TrainerStage::PrepMean => "prep-mean",
+            TrainerStage::PrepScatter { mean } => {
                 message.put("mean", mean.clone());
                 "prep-scatter"
             }
-            Stage::Survey => "survey",
-            Stage::Moments { by_class: true } => "class-moments",
-            Stage::Moments { by_class: false } => "moments",
-            Stage::Rounds(rounds) => {
+            TrainerStage::Survey => "survey",
+            TrainerStage::Moments { by_class: true } => "class-moments",
+            TrainerStage::Moments { by_class: false } => "moments",
+            TrainerStage::Rounds(rounds) => {
                 rounds.store(&mut message);
                 "rounds"
             }
-            Stage::Done(parts) => {
+            TrainerStage::Done(parts) => {
                 message.set("parts", parts.iter().map(|(name, _)| name).collect::<Vec<_>>());
                 parts.iter().for_each(|(name, part)| message.put(format!("part.{name}"), part));
                 "done"
@@ -74,14 +74,14 @@ impl Trainer {
         }
         let values = &trainer.setup.params;
         trainer.stage = match stage.as_str() {
-            "prep-mean" => Stage::PrepMean,
-            "prep-scatter" => Stage::PrepScatter { mean: message.take("mean", m, 1)? },
-            "survey" => Stage::Survey,
-            "moments" => Stage::Moments { by_class: false },
-            "class-moments" => Stage::Moments { by_class: true },
+            "prep-mean" => TrainerStage::PrepMean,
+            "prep-scatter" => TrainerStage::PrepScatter { mean: message.take("mean", m, 1)? },
+            "survey" => TrainerStage::Survey,
+            "moments" => TrainerStage::Moments { by_class: false },
+            "class-moments" => TrainerStage::Moments { by_class: true },
             "rounds" => {
                 let partitioned = partitioned(trainer.method)?;
-                Stage::Rounds((partitioned.resume)(values, &mut message, &trainer.moments, &trainer.classes)?)
+                TrainerStage::Rounds((partitioned.resume)(values, &mut message, &trainer.moments, &trainer.classes)?)
             }
             "done" => {
                 let names: Vec<String> = message.get("parts")?;
@@ -89,11 +89,11 @@ impl Trainer {
                     let part = message.take(&format!("part.{name}"), None, None)?;
                     Ok((name, part))
                 });
-                Stage::Done(parts.collect::<Result<_>>()?)
+                TrainerStage::Done(parts.collect::<Result<_>>()?)
             }
             other => return Err(Error::Data(format!("the checkpoint is in an unknown stage `{other}`"))),
         };
-        let fitting = matches!(trainer.stage, Stage::PrepMean | Stage::PrepScatter { .. });
+        let fitting = matches!(trainer.stage, TrainerStage::PrepMean | TrainerStage::PrepScatter { .. });
         let fitted = trainer.prep.n_steps();
         let all = trainer.setup.prep.len();
         if !trainer.prep.spec().starts(&trainer.setup.prep) || fitting == (fitted == all) {

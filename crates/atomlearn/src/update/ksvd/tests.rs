@@ -15,7 +15,7 @@ fn start(signals: &Signals<'_>, n_atoms: usize) -> Mat<f64> {
     Mat::from_fn(signals.dim(), n_atoms, |i, k| signals.signal(2 * k)[i])
 }
 
-fn error(ksvd: &Ksvd<'_>) -> f64 {
+fn error(ksvd: &KsvdIteration<'_>) -> f64 {
     ksvd.signals.residual(&ksvd.atoms, &ksvd.codes).squared_norm_l2()
 }
 
@@ -23,11 +23,11 @@ fn error(ksvd: &Ksvd<'_>) -> f64 {
 fn every_atom_lowers_the_error_and_keeps_norm_and_support() {
     let x = samples(12, 60);
     let targets = (0..60).map(|i| i % 3).collect::<Vec<_>>();
-    let labels = Some(Labels { targets: &targets, weights: &[0.5, 1.0, 2.0] });
+    let labels = Some(WeightedLabels { targets: &targets, weights: &[0.5, 1.0, 2.0] });
     for signals in [Signals::plain(x.as_ref()), Signals { x: x.as_ref(), labels }] {
         let mut errors = Vec::new();
         for update in [AtomUpdate::Approximate, AtomUpdate::Exact] {
-            let mut ksvd = Ksvd::new(signals, start(&signals, 15), 4, update);
+            let mut ksvd = KsvdIteration::new(signals, start(&signals, 15), 4, update);
             ksvd.code();
             let supports: Vec<Vec<usize>> = (0..60).map(|i| ksvd.codes.sample(i).0.to_vec()).collect();
             let mut residual = signals.residual(&ksvd.atoms, &ksvd.codes);
@@ -97,9 +97,9 @@ fn equals_the_explicitly_stacked_form() {
         };
         let onehot = |c: usize, i: usize| f64::from(u8::from(targets[i] == c));
         let (d, z) = stacked_ksvd(&expand(&onehot, &x), expand(&|c, k| w0[(c, k)], &d0), 3, 4);
-        let signals = Signals { x: x.as_ref(), labels: Some(Labels { targets: &targets, weights: &weights }) };
+        let signals = Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets: &targets, weights: &weights }) };
         let atoms = Mat::from_fn(m + 3, 9, |i, k| if i < m { d0[(i, k)] } else { weights[i - m] * w0[(i - m, k)] });
-        let mut ksvd = Ksvd::new(signals, atoms, 3, AtomUpdate::Approximate);
+        let mut ksvd = KsvdIteration::new(signals, atoms, 3, AtomUpdate::Approximate);
         for _ in 0..4 {
             ksvd.fit().unwrap();
         }
@@ -114,9 +114,10 @@ fn equals_the_explicitly_stacked_form() {
 fn vanishing_labels_leave_plain_ksvd() {
     let x = samples(10, 40);
     let targets = (0..40).map(|i| i % 2).collect::<Vec<_>>();
-    let labelled = Signals { x: x.as_ref(), labels: Some(Labels { targets: &targets, weights: &[1e-9, 1e-9] }) };
+    let labelled =
+        Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets: &targets, weights: &[1e-9, 1e-9] }) };
     let run = |signals: Signals<'_>| {
-        let mut ksvd = Ksvd::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
+        let mut ksvd = KsvdIteration::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
         (0..5).for_each(|_| {
             ksvd.iterate().unwrap();
         });
@@ -131,8 +132,8 @@ fn permuting_classes_permutes_label_rows() {
     let targets = (0..45).map(|i| i % 3).collect::<Vec<_>>();
     let renamed: Vec<usize> = targets.iter().map(|&c| (c + 1) % 3).collect();
     let run = |targets: &[usize]| {
-        let signals = Signals { x: x.as_ref(), labels: Some(Labels { targets, weights: &[1.0; 3] }) };
-        let mut ksvd = Ksvd::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
+        let signals = Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets, weights: &[1.0; 3] }) };
+        let mut ksvd = KsvdIteration::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
         (0..4).for_each(|_| {
             ksvd.iterate().unwrap();
         });
@@ -153,7 +154,7 @@ fn cleaning_replaces_idle_and_twin_atoms_by_the_worst_signals() {
     let mut atoms = start(&signals, 12);
     let twin = atoms.col(3).to_owned();
     atoms.col_mut(7).copy_from(&twin);
-    let mut ksvd = Ksvd::new(signals, atoms, 3, AtomUpdate::Approximate);
+    let mut ksvd = KsvdIteration::new(signals, atoms, 3, AtomUpdate::Approximate);
     let errors = ksvd.iterate().unwrap();
     assert!(errors.samples.is_finite() && ksvd.gram[(3, 7)].abs() > EQUAL, "twins live until the next iteration");
     ksvd.clean();
@@ -161,7 +162,7 @@ fn cleaning_replaces_idle_and_twin_atoms_by_the_worst_signals() {
     assert!((&ksvd.gram - gram(ksvd.atoms())).norm_max() < 1e-12);
     // Zero signals are coded by nothing and never become atoms.
     let zero = Mat::zeros(4, 6);
-    let mut ksvd = Ksvd::new(Signals::plain(zero.as_ref()), samples(4, 3), 2, AtomUpdate::Exact);
+    let mut ksvd = KsvdIteration::new(Signals::plain(zero.as_ref()), samples(4, 3), 2, AtomUpdate::Exact);
     assert_eq!(ksvd.iterate().unwrap(), Errors { samples: 0.0, labels: 0.0 });
     ksvd.iterate().unwrap();
     assert!(ksvd.atoms.is_all_finite() && column_norms(ksvd.atoms()).iter().all(|n| (n - 1.0).abs() < 1e-12));
@@ -181,7 +182,7 @@ fn planted_atoms_are_recovered() {
     }
     let x = mul(&truth, &z);
     let atoms = x.subcols(0, 50).to_owned();
-    let mut ksvd = Ksvd::new(Signals::plain(x.as_ref()), atoms, 3, AtomUpdate::Approximate);
+    let mut ksvd = KsvdIteration::new(Signals::plain(x.as_ref()), atoms, 3, AtomUpdate::Approximate);
     for _ in 0..80 {
         ksvd.iterate().unwrap();
     }
@@ -197,7 +198,7 @@ fn bits_do_not_depend_on_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let signals = Signals::plain(x.as_ref());
-            let mut ksvd = Ksvd::new(signals, start(&signals, 60), 5, AtomUpdate::Approximate);
+            let mut ksvd = KsvdIteration::new(signals, start(&signals, 60), 5, AtomUpdate::Approximate);
             (0..3).for_each(|_| {
                 ksvd.iterate().unwrap();
             });
