@@ -25,8 +25,13 @@ pub(crate) struct Done<'a, M> {
 
 impl Iterations {
     /// Up to `max_iter` iterations, from the first or from those that a state has done, until the change is below `tol`.
-    pub fn new(method: &'static str, from: Option<&State>, max_iter: usize, tol: f64) -> Result<Self> {
-        let left = match from {
+    pub fn new<'s>(
+        method: &'static str,
+        from: impl Into<Option<&'s State>>,
+        max_iter: usize,
+        tol: f64,
+    ) -> Result<Self> {
+        let left = match from.into() {
             None => 1..=max_iter,
             Some(state) if state.iter() > max_iter => {
                 return Err(Error::param(
@@ -97,7 +102,7 @@ mod tests {
             let state = State::after(iter, converged);
             Iterations::new("test", Some(&state), max_iter, 0.0).map(|iterations| iterations.left().collect::<Vec<_>>())
         };
-        assert_eq!(Iterations::new("test", None, 3, 0.0).unwrap().left().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(Iterations::new("test", None::<&State>, 3, 0.0).unwrap().left().collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(left(2, false, 4).unwrap(), [3, 4]);
         assert_eq!((left(4, false, 4).unwrap(), left(2, true, 4).unwrap()), (vec![], vec![]));
         assert!(left(usize::MAX, false, usize::MAX).unwrap().is_empty());
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn training_ends_by_its_tolerance_its_number_or_its_observer() {
-        let iterations = Iterations::new("test", None, 3, 0.1).unwrap();
+        let iterations = Iterations::new("test", None::<&State>, 3, 0.1).unwrap();
         let report = |iter: usize, term: f64, change: Option<f64>, flow: ControlFlow<()>| {
             let mut seen = Seen { last: false, converged: false, change: None, flow };
             let none = || -> Result<KnnModel> { Err(Error::Data("no model".into())) };

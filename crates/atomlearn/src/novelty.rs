@@ -44,14 +44,14 @@ impl Novelty {
         }
         // The smaller of the two systems.
         if m <= n {
-            let factor = Spd::shifted(gram(x.transpose()).as_ref(), kappa, "novelty")?;
+            let factor = Spd::shifted(gram(x.transpose()), kappa, "novelty")?;
             let solved = factor.half_solve(x);
             let leverages = column_norms(&solved).into_iter().map(|norm| norm * norm);
             let left_out = leverages.map(|h| kappa * h / (1.0 - h).max(f64::EPSILON)).collect();
-            let map = factor.half_solve(Mat::identity(m, m).as_ref());
+            let map = factor.half_solve(Mat::identity(m, m));
             return Ok(Novelty::new(0.0, kappa, map, left_out));
         }
-        let factor = Spd::shifted(gram(x).as_ref(), kappa, "novelty")?;
+        let factor = Spd::shifted(gram(x), kappa, "novelty")?;
         let map = factor.half_solve(x.transpose());
         let inverse = factor.into_inverse();
         let left_out = (0..n).map(|i| (1.0 / inverse[(i, i)] - kappa).max(0.0)).collect();
@@ -94,7 +94,7 @@ mod tests {
 
     /// `min_z |x - X z|^2 + kappa |z|^2` from its normal equations.
     fn by_definition(x: MatRef<'_, f64>, sample: MatRef<'_, f64>, kappa: f64) -> f64 {
-        let z = Spd::shifted(gram(x).as_ref(), kappa, "test").unwrap().solve(mul(x.transpose(), sample).as_ref());
+        let z = Spd::shifted(gram(x), kappa, "test").unwrap().solve(mul(x.transpose(), sample).as_ref());
         (sample - mul(x, &z)).squared_norm_l2() + kappa * z.squared_norm_l2()
     }
 

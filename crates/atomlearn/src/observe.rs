@@ -87,7 +87,7 @@ impl<O: Observer + ?Sized> Warn for O {
 
 /// The observer for what is computed again on resuming: it was told everything the first time.
 pub(crate) fn unless_resumed<'a>(
-    from: Option<&State>,
+    from: &Option<State>,
     watch: &'a mut dyn Observer,
     silent: &'a mut (),
 ) -> &'a mut dyn Observer {

@@ -1,7 +1,7 @@
 //! Ridge codes: a linear map.
 
 use crate::Result;
-use crate::linalg::{Spd, add_diagonal, gram, norm1, outer_gram, qr, solve_upper};
+use crate::linalg::{Spd, View, add_diagonal, gram, norm1, outer_gram, qr, solve_upper};
 use faer::{Mat, MatRef};
 
 /// Worse conditioned systems are solved from the dictionary itself: a Gram matrix has half its digits only.
@@ -10,7 +10,8 @@ const WORST_CONDITION: f64 = 1e10;
 /// The map `P = (D^T D + kappa I)^-1 D^T = D^T (D D^T + kappa I)^-1` with codes `z = P x`; atoms x features.
 ///
 /// The smaller of the two systems is solved. With `kappa = 0` the matrix must have full rank on its smaller side.
-pub fn ridge_map(d: MatRef<'_, f64>, kappa: f64, stage: &str) -> Result<Mat<f64>> {
+pub fn ridge_map(d: impl View, kappa: f64, stage: &str) -> Result<Mat<f64>> {
+    let d = d.view();
     let (m, k) = d.shape();
     let mut system = if k <= m { gram(d) } else { outer_gram(d) };
     add_diagonal(&mut system, kappa);

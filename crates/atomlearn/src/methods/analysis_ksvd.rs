@@ -108,7 +108,7 @@ impl Fit for AnalysisKsvd {
         let span = Span::of(full)?;
         let train = span.train();
         let (rows, cosparsity) = self.sizes(train)?;
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let mut w = match from {
             None => self.draw(&span, rows, 0),
             Some(state) => state.into_parts(&[]).take_shaped("rows", train.n_features(), rows)?,
@@ -205,7 +205,7 @@ impl AnalysisKsvd {
         let cut = self.threshold * frobenius(&codes) / count.sqrt();
         soft(codes.as_mut(), cut);
         let tau = 1.0 / self.theta;
-        let svm = svm::fit(codes.as_ref(), &train.targets(), train.n_classes(), tau, None, watch)?;
+        let svm = svm::fit(&codes, &train.targets(), train.n_classes(), tau, None, watch)?;
         Ok(AnalysisKsvdModel { classes: train.classes().to_vec(), analysis, cut, svm })
     }
 }

@@ -143,8 +143,8 @@ impl Fit for Cadl {
             Ok(CadlModel::new(train.classes().to_vec(), analysis, atoms.clone(), svm))
         };
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
-        let maps = self.maps(seen, unless_resumed(from.as_ref(), watch, &mut ()))?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
+        let maps = self.maps(seen, unless_resumed(&from, watch, &mut ()))?;
         let (mut now, mut redrawn) = match from {
             None => {
                 let start: Vec<Mat<f64>> = (0..atoms.len()).map(|c| draws.atoms(c, per_class)).collect();

@@ -126,7 +126,7 @@ impl Fit for Copar {
             )
         };
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let Iterate { mut atoms, mut unsettled } = match from {
             None => self.start(data, watch)?,
             Some(state) => Iterate::restore(state, data)?,

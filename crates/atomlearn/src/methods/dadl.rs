@@ -113,7 +113,7 @@ impl Fit for Dadl {
         let wanted = wanted_codes(seen, &targets);
         let knn = self.knn.min(train.n_samples() - 1);
         if knn < self.knn {
-            unless_resumed(from.as_ref(), watch, &mut ())
+            unless_resumed(&from, watch, &mut ())
                 .warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
         }
         let graph = Neighbours::new(seen, knn, self.sigma);
@@ -128,7 +128,7 @@ impl Fit for Dadl {
             self.model(train.classes().to_vec(), analysis, codes, train.blocks().clone(), sparsity)
         };
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let mut now = match from {
             None => Iterate::new(&wanted, graph.edges.len(), seen),
             Some(from) => self.restore_iterate(from, &wanted, &graph, seen)?,

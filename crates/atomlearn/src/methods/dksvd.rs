@@ -71,7 +71,7 @@ impl Fit for DKsvd {
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let span = Span::of(full)?;
         let train = span.train();
-        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(&from, watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
 
         let core = LabelKsvd {

@@ -84,7 +84,7 @@ impl Fit for Dlsi {
         let span = Span::of(train)?;
         let data = span.train();
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let Iterate { mut d, atoms, mut unsettled } = match from {
             None => {
                 let (d, atoms) = class_start(data, self.atoms_per_class, watch)?;

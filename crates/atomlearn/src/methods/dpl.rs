@@ -132,8 +132,8 @@ impl Fit for Dpl {
             Ok(DplModel::new(train.classes().to_vec(), dictionary, analysis, &atoms))
         };
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
-        let maps = self.maps(seen, unless_resumed(from.as_ref(), watch, &mut ()))?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
+        let maps = self.maps(seen, unless_resumed(&from, watch, &mut ()))?;
         let (mut pairs, mut held) = match from {
             None => {
                 let mut draws = ClassDraws::within(&span, self.seed);

@@ -111,8 +111,8 @@ impl Fit for DplSv {
         let targets = train.targets();
         let tau = 1.0 / self.theta;
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
-        let maps = dpl.maps(train, unless_resumed(from.as_ref(), watch, &mut ()))?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
+        let maps = dpl.maps(train, unless_resumed(&from, watch, &mut ()))?;
         let projections = Projections::new(self, train, &atoms)?;
         let Iterate { mut pairs, mut omega, mut svm, mut held } = match from {
             None => {
@@ -243,7 +243,7 @@ impl DplSv {
         let svm = if self.strength() > 0.0 {
             svm::settle(&z, &targets, svm.clone(), tau, watch)?
         } else {
-            svm::fit(z.as_ref(), &targets, train.n_classes(), tau, None, watch)?
+            svm::fit(&z, &targets, train.n_classes(), tau, None, watch)?
         };
         let dictionary = concat_columns(&pairs.iter().map(|pair| pair.dictionary.clone()).collect::<Vec<_>>());
         let analysis = concat_columns(&omega.iter().map(|omega| omega.transpose().to_owned()).collect::<Vec<_>>());

@@ -192,7 +192,7 @@ impl Fit for Fddl {
         };
         let weights = (self.halved(self.lambda1), self.lambda2);
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let Iterate { mut d, mut atoms, mut z, mut unsettled } = match from {
             None => self.start(data, watch)?,
             Some(state) => Iterate::restore(state, data)?,

@@ -51,8 +51,8 @@ impl Fit for Ksvd {
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let span = Span::of(full)?;
         let train = span.train();
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, 0.0)?;
-        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, 0.0)?;
+        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(&from, watch, &mut ()));
         let sparsity = sparsity(self.sparsity, full.n_features(), counts.total());
         let targets = train.targets();
         let finish = |coder: &KsvdIteration<'_>| -> Result<SparseLinear> {

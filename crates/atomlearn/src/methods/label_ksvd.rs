@@ -17,7 +17,7 @@
 //!   the equivalence of the LC-KSVD and the D-KSVD algorithms. IEEE TPAMI 2017).
 
 use crate::iterations::{Done, Iterations};
-use crate::linalg::{gram, normalize_columns};
+use crate::linalg::{View, gram, normalize_columns};
 use crate::methods::sparse_linear::{Readout, SparseLinear, encode, ridge_readout};
 use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals, WeightedLabels};
@@ -114,7 +114,7 @@ impl LabelKsvd<'_> {
     fn finish(&self, coder: &KsvdIteration<'_>) -> Result<SparseLinear> {
         let (train, m) = (self.train(), self.train().n_features());
         let mut d = coder.atoms().subrows(0, m).to_owned();
-        let lengths = lengths(d.as_ref());
+        let lengths = lengths(&d);
         for (k, _) in lengths.iter().enumerate().filter(|(_, s)| **s < LABEL_ONLY) {
             d.col_mut(k).fill(0.0);
         }
@@ -140,8 +140,8 @@ impl LabelKsvd<'_> {
     }
 }
 
-fn lengths(atoms: MatRef<'_, f64>) -> Vec<f64> {
-    atoms.col_iter().map(|atom| atom.norm_l2()).collect()
+fn lengths(atoms: impl View) -> Vec<f64> {
+    atoms.view().col_iter().map(|atom| atom.norm_l2()).collect()
 }
 
 #[cfg(test)]

@@ -316,7 +316,7 @@ fn fuse(residual: &Mat<f64>, svm: &Mat<f64>, eta2: f64) -> Mat<f64> {
 
 /// Share of samples whose largest score is that of their class.
 fn accuracy(scores: &Mat<f64>, targets: &[usize]) -> f64 {
-    let right = best_class(scores.as_ref()).iter().zip(targets).filter(|(found, target)| found == target).count();
+    let right = best_class(scores).iter().zip(targets).filter(|(found, target)| found == target).count();
     right as f64 / targets.len() as f64
 }
 

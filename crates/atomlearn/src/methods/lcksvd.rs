@@ -101,7 +101,7 @@ fn run(
 ) -> Result<SparseLinear> {
     let span = Span::of(full)?;
     let train = span.train();
-    let counts = atom_counts(train, p.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+    let counts = atom_counts(train, p.atoms_per_class, unless_resumed(&from, watch, &mut ()));
     let sparsity = sparsity(p.sparsity, full.n_features(), counts.total());
     let weights: Vec<f64> = counts.sizes().map(|size| (p.alpha * size as f64 + p.beta).sqrt()).collect();
     let core = LabelKsvd {

@@ -119,7 +119,7 @@ impl Fit for LcleDl {
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LinearCodes> {
         let span = Span::of(full)?;
         let train = span.train();
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let Iterate { atoms, mut d, mut z, mut multipliers } = match from {
             None => self.start(train, watch)?,
             Some(state) => self.restore_iterate(state, train)?,

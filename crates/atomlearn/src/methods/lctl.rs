@@ -105,7 +105,7 @@ impl Fit for Lctl {
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LinearCodes> {
         let span = Span::of(full)?;
         let train = span.train();
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let problem = self.problem(train)?;
         let mut now = match from {
             None => self.start(&span, &problem)?,

@@ -114,8 +114,8 @@ impl Fit for Ledl {
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LedlModel> {
         let span = Span::of(full)?;
         let train = span.train();
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
-        let atoms = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
+        let atoms = atom_counts(train, self.atoms_per_class, unless_resumed(&from, watch, &mut ()));
         let targets = train.targets();
         let problem = Problem { x: train.x(), labels: one_hot(&targets, train.n_classes()), targets, atoms };
         let (mut now, mut held) = match from {

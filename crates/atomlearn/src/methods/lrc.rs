@@ -162,7 +162,7 @@ impl Partitioned for Lrc {
 
     fn begin(self, moments: &rounds::Moments, scatters: &[Mat<f64>], _watch: &mut dyn Observer) -> Result<RoundsStart> {
         let spans = scatters.iter().enumerate().map(|(c, scatter)| {
-            let (energies, directions) = sym_eig(moments.class_outer(scatter, c).as_ref(), "LRC class subspace")?;
+            let (energies, directions) = sym_eig(moments.class_outer(scatter, c), "LRC class subspace")?;
             let largest = energies.first().copied().unwrap_or(0.0);
             let rank = energies.iter().take_while(|&&v| v > RANK * largest && v > 0.0).count();
             Ok(ClassSpan { directions: directions.subcols(0, rank).to_owned(), energies: energies[..rank].to_vec() })

@@ -155,7 +155,7 @@ impl Fit for Lrsdl {
             LrsdlModel::new(train.classes().to_vec(), learned, self)
         };
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let mut held = match from {
             None => self.start(data, watch)?,
             Some(state) => Iterate::restore(state, data)?,

@@ -63,7 +63,7 @@ impl Fit for Mfl {
         let span = Span::of(train)?;
         let data = span.train();
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let (mut d, atoms) = match from {
             None => class_start(data, self.atoms_per_class, watch)?,
             Some(state) => {

@@ -200,8 +200,8 @@ impl Fit for Odl {
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<OdlModel> {
         let span = Span::of(full)?;
         let train = span.train();
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
-        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(from.as_ref(), watch, &mut ()));
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
+        let counts = atom_counts(train, self.atoms_per_class, unless_resumed(&from, watch, &mut ()));
         let targets = train.targets();
         let finish = |dictionary: &Mat<f64>| {
             let learned = self.sums(dictionary, train, &targets);

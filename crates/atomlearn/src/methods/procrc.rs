@@ -57,7 +57,7 @@ pub struct ProCrcModel {
 
 impl ProCrc {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: Blocks) -> Result<ProCrcModel> {
-        let products = gram(dictionary.as_ref());
+        let products = gram(&dictionary);
         let system = system(&products, &blocks, self.lambda.unwrap_or(LAMBDA), self.gamma.unwrap_or(GAMMA));
         let coder = Spd::new(system, "ProCRC coder")?.solve(dictionary.transpose());
         Ok(ProCrcModel { classes, dictionary, blocks, coder })

@@ -151,7 +151,7 @@ impl Fit for RbfSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let targets = train.targets();
         let weights = train.weights();
-        let svm = svm::fit_weighted(features.as_ref(), &targets, weights, train.n_classes(), tau, None, watch)?;
+        let svm = svm::fit_weighted(&features, &targets, weights, train.n_classes(), tau, None, watch)?;
         let dual = Svm { weights: mul(map.root(), &svm.weights), bias: svm.bias };
         let gamma = map.gamma()[(0, 0)];
         Ok(RbfSvmModel { classes: train.classes().to_vec(), samples: train.x().to_owned(), dual, gamma })

@@ -153,7 +153,7 @@ impl Fit for Sadl {
             SadlModel::new(train.classes().to_vec(), columns, now.q.clone(), now.w.clone())
         };
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let mut now = start.clone();
         let mut duals = Duals::new(&problem, SAFETY);
         let mut best = f64::INFINITY;

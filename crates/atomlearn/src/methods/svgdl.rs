@@ -100,7 +100,7 @@ impl Svgdl {
     }
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
-        let map = ridge_map(dictionary.as_ref(), self.lambda1, "SVGDL coder")?;
+        let map = ridge_map(&dictionary, self.lambda1, "SVGDL coder")?;
         let folded = Svm { weights: mul(map.transpose(), &svm.weights), bias: svm.bias.clone() };
         Ok(SvgdlModel { classes, dictionary, svm, map, folded })
     }
@@ -166,7 +166,7 @@ impl Fit for Svgdl {
         let targets = train.targets();
         let energy = frobenius(train.x()).powi(2);
 
-        let iterations = Iterations::new(Self::KEY, from.as_ref(), self.max_iter, self.tol)?;
+        let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let Iterate { mut d, mut z, mut svm, mut multipliers } = match from {
             None => self.start(train, watch)?,
             Some(state) => Iterate::restore(state, train)?,

@@ -77,7 +77,7 @@ impl Partition<'_> {
                 sums.into_iter().for_each(|sum| stats.add("sum", sum));
             }
             Ask::Scatter { centre } => {
-                let scatters = self.in_blocks(request, &|_, x| scatter(x, centre.as_ref()));
+                let scatters = self.in_blocks(request, &|_, x| scatter(x, centre));
                 scatters.into_iter().for_each(|sums| sums.put(None, &mut stats));
             }
             Ask::Survey => {
@@ -205,17 +205,18 @@ impl Partition<'_> {
         let n_classes = request.classes.len();
         let known = &memo.violated;
         let strips = self.in_strips(request, strip::blocks(ask), Strip::new(ask), |strip, b, x| {
+            let x = x.as_ref();
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
-            let pulled = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, known.get(b)));
+            let pulled = ask.chain.as_ref().map(|chain| chain.follow(x, &targets, known.get(b)));
             if let Some(pulled) = pulled.as_ref().filter(|_| ask.sums != PullAsk::None) {
                 let by_class = ask.sums == PullAsk::CodesByClass;
-                strip.add_pulls(pull_sums(x.as_ref(), pulled, &targets, n_classes, by_class));
+                strip.add_pulls(pull_sums(x, pulled, &targets, n_classes, by_class));
             }
             let (w, violated) = pulled.map_or((None, None), |pulled| (Some(pulled.w), Some(pulled.violated)));
-            let lifted = ask.lift.as_ref().map(|lift| Features::lifted(lift, x.as_ref(), w.as_ref()));
+            let lifted = ask.lift.as_ref().map(|lift| Features::lifted(lift, x, w.as_ref()));
             let features = match &lifted {
                 Some(lifted) => Features::new(lifted.as_ref(), None),
-                None => Features::new(x.as_ref(), w.as_ref()),
+                None => Features::new(x, w.as_ref()),
             };
             strip.add_block(&features, &targets, violated);
         });
@@ -236,9 +237,11 @@ impl Partition<'_> {
             best.iter().zip(targets).filter(|(found, target)| found == target).count() as f64
         };
         let counts = self.in_blocks(request, &|b, x| {
+            let x = x.as_ref();
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
-            let w = ask.chain.as_ref().map(|chain| chain.follow(x.as_ref(), &targets, memo.violated.get(b)).w);
-            let (fitted, test) = (Features::new(x.as_ref(), w.as_ref()), Features::new(x.as_ref(), None));
+            let w = ask.chain.as_ref().map(|chain| chain.follow(x, &targets, memo.violated.get(b)).w);
+            let fitted = Features::new(x, w.as_ref());
+            let test = Features::new(x, None);
             RightSums { fitted: right(&ask.fitted, &fitted, &targets), test: right(&ask.test, &test, &targets) }
         });
         counts.into_iter().for_each(|right| right.put(stats));
@@ -257,9 +260,10 @@ impl Partition<'_> {
         let targets = self.targets(request, memo)?.to_vec();
         let known = &memo.codes;
         let blocks = self.in_blocks(request, &|b, x| {
+            let x = x.as_ref();
             let targets: Vec<usize> = targets[b * BLOCK..][..x.ncols()].iter().map(|&c| c as usize).collect();
-            let codes = chain.follow(x.as_ref(), &targets, known.get(b));
-            let sums = codes.sums(x.as_ref(), &targets, request.classes.len());
+            let codes = chain.follow(x, &targets, known.get(b));
+            let sums = codes.sums(x, &targets, request.classes.len());
             (codes, sums)
         });
         memo.codes.clear();
@@ -278,15 +282,14 @@ fn pull_sums(
     n_classes: usize,
     split_by_class: bool,
 ) -> PullSums {
-    let w = pulled.w.as_ref();
+    let w = &pulled.w;
     let mut by_class = Mat::zeros(n_classes, n_classes);
     for (column, &target) in w.col_iter().zip(targets) {
         by_class.col_mut(target).iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v);
     }
     let of_class = |c: usize| {
         let own: Vec<usize> = (0..targets.len()).filter(|&i| targets[i] == c).collect();
-        let (w, x) = (select_columns(w, &own), select_columns(x, &own));
-        mul(&w, x.transpose())
+        mul(select_columns(w, &own), select_columns(x, &own).transpose())
     };
     let with_samples = if split_by_class {
         PullsWithSamples::ByClass((0..n_classes).map(of_class).collect())
@@ -305,12 +308,13 @@ pub(super) fn column_sums(x: impl View) -> Mat<f64> {
     sum
 }
 
-fn centred(mut x: Mat<f64>, centre: MatRef<'_, f64>) -> Mat<f64> {
+fn centred(mut x: Mat<f64>, centre: impl View) -> Mat<f64> {
+    let centre = centre.view();
     x.as_mut().col_iter_mut().for_each(|mut column| column -= centre.col(0));
     x
 }
 
-fn scatter(x: Mat<f64>, centre: MatRef<'_, f64>) -> ScatterSums {
+fn scatter(x: Mat<f64>, centre: &Mat<f64>) -> ScatterSums {
     let x = centred(x, centre);
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
     add_lower_outer(sum.as_mut(), 1.0, x.as_ref());

@@ -44,7 +44,7 @@ pub fn settle(z: impl View, targets: &[usize], svm: Svm, tau: f64, watch: &mut (
 
 /// [`fit`] with weights of the losses of samples, if there are any.
 pub fn fit_weighted(
-    z: MatRef<'_, f64>,
+    z: impl View,
     targets: &[usize],
     weights: Option<&[f64]>,
     n_classes: usize,
@@ -52,6 +52,7 @@ pub fn fit_weighted(
     start: Option<&Svm>,
     watch: &mut (impl Warn + ?Sized),
 ) -> Result<Svm> {
+    let z = z.view();
     if weights.is_none() {
         return fit(z, targets, n_classes, tau, start, watch);
     }

@@ -246,7 +246,7 @@ impl LcdlRounds {
 
     /// `P`, from samples to test codes.
     fn coder(&self) -> Result<Mat<f64>> {
-        ridge_map(self.d.as_ref(), self.params.eta1(), "LCDL-SV test coder")
+        ridge_map(&self.d, self.params.eta1(), "LCDL-SV test coder")
     }
 
     /// The parts of the model.

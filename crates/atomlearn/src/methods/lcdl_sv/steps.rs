@@ -316,7 +316,7 @@ impl LcdlSv {
     ) -> f64 {
         let smooth = match laplacian {
             Some(laplacian) => inner(laplacian, code_gram).max(0.0),
-            None => graph.energy(q.as_ref(), code_gram.as_ref()),
+            None => graph.energy(q, code_gram),
         };
         // q is orthonormal, so the energy of all codes is the trace.
         let energy: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();

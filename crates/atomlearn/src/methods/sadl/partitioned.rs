@@ -142,7 +142,7 @@ impl SadlRounds {
         let pulled = |k: usize| Scale(1.0 / mu - 1.0 / rho) * &sums.multipliers[k].yz + &goals[k];
         let reached = mul(&q, &sums.zz);
         let label_error = pulled(1) - mul(&w, &reached);
-        let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(sums.zz.as_ref()) + delta / mu));
+        let eta = floor(safety * ((1.0 + squared_norm(w)) * top_eigenvalue(&sums.zz) + delta / mu));
         let step = pulled(0) - reached + mul(w.transpose(), &label_error) - Scale(delta / mu) * &*q;
         *q += Scale(1.0 / eta) * step;
         let reached = mul(&q, &sums.zz);
