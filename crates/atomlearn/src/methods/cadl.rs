@@ -340,7 +340,7 @@ fn replace_dead(atoms: &mut Mat<f64>, mut fresh: Mat<f64>) {
 }
 
 fn redrawn_warning(count: usize) -> String {
-    format!("CADL: {count} times an atom that no sample of its class responds to was drawn anew")
+    format!("CADL: re-initialized dead atoms {count} times (no sample of their class responds to them)")
 }
 
 fn not_finite() -> Error {
