@@ -239,7 +239,7 @@ fn ridge_far_from_zero_agrees_with_training_in_memory() {
     }
 }
 
-/// A class of zero samples leaves nothing of its atoms, which are drawn anew in every iteration.
+/// A class of zero samples leaves nothing of its atoms, which are re-initialized in every iteration.
 #[test]
 fn atoms_without_samples_are_drawn_anew() {
     let mut run = Run::new(&synth::blobs(3, 30, 8, 2), 3);
@@ -251,7 +251,7 @@ fn atoms_without_samples_are_drawn_anew() {
     let difference = run.difference("cadl", &params, "none");
     assert!(difference < 1e-6, "{difference:e}");
     let expected = run.train("cadl", &params, "none").unwrap();
-    assert!(expected.1.warnings.iter().any(|warning| warning.contains("drawn anew")));
+    assert!(expected.1.warnings.iter().any(|warning| warning.contains("re-initialized dead atoms")));
     run.through_bytes = true;
     let parts = |run: &(Model, Trace)| run.0.classifier().parts();
     assert!(parts(&run.train("cadl", &params, "none").unwrap()) == parts(&expected), "draws of a checkpoint");
