@@ -29,3 +29,16 @@ def test_views_that_cannot_be_are_refused():
     ]:
         with pytest.raises(ValueError, match=why):
             atomlearn.CRCClassifier(prep=prep).fit(X[:100], y[:100])
+
+
+def test_auto_weighs_views_against_each_other():
+    X, y = load_digits(return_X_y=True)
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    both = np.hstack([noise, X])
+    prep = "views(1-64=unit|65-128=unit)"
+    late = atomlearn.AutoClassifier(prep=prep).fit(both[:300], y[:300])
+    assert max(late.chosen_, key=lambda reading: reading["weight"])["view"] == "view 2"
+    assert "view 1" not in {reading["view"] for reading in late.chosen_}
+    early = atomlearn.AutoClassifier(prep=prep, views="together").fit(both[:300], y[:300])
+    assert {reading["view"] for reading in early.chosen_} == {"given"}
+    assert late.score(both[300:], y[300:]) > early.score(both[300:], y[300:]) + 0.02

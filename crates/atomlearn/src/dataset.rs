@@ -27,6 +27,8 @@ pub struct Dataset {
     order: Vec<usize>,
     groups: Option<Vec<usize>>,
     weights: Option<Vec<f64>>,
+    /// Numbers of features of the views that stand one after the other, if there are several.
+    views: Vec<usize>,
 }
 
 /// Class names in class order, and the class of every sample.
@@ -97,7 +99,8 @@ impl Dataset {
         }
         let mut sizes = vec![0usize; classes.len()];
         targets.iter().for_each(|&c| sizes[c] += 1);
-        Ok(Dataset { x: selected, blocks: Blocks::from_sizes(sizes), classes, order, groups: None, weights: None })
+        let blocks = Blocks::from_sizes(sizes);
+        Ok(Dataset { x: selected, blocks, classes, order, groups: None, weights: None, views: Vec::new() })
     }
 
     /// The same data with a group number for every sample, in the order of the data given to [`Dataset::new`]: samples of one group (several
@@ -162,7 +165,19 @@ impl Dataset {
     pub fn subset(&self, places: &[usize]) -> Result<Self> {
         let part = Dataset::from_places(self.x(), &self.classes, &self.targets(), places)?;
         let weights = self.weights.as_ref().map(|weights| part.order.iter().map(|&i| weights[places[i]]).collect());
-        Ok(Dataset { weights, ..part })
+        Ok(Dataset { weights, views: self.views.clone(), ..part })
+    }
+
+    /// The same data, whose features are those of several views of the samples, one view after the other: so many features each. Methods
+    /// that weigh views against each other read this; to all others they are features like any.
+    pub(crate) fn with_views(self, sizes: &[usize]) -> Self {
+        debug_assert!(sizes.is_empty() || sizes.iter().sum::<usize>() == self.n_features());
+        Dataset { views: if sizes.len() > 1 { sizes.to_vec() } else { Vec::new() }, ..self }
+    }
+
+    /// Numbers of features of the views, if there are several.
+    pub(crate) fn views(&self) -> &[usize] {
+        &self.views
     }
 
     /// The same samples, classes and order with weights from a quarter to two.
@@ -206,7 +221,7 @@ impl Dataset {
     pub fn times_roots(&self) -> std::borrow::Cow<'_, Self> {
         let Some(roots) = self.roots() else { return std::borrow::Cow::Borrowed(self) };
         let x = Mat::from_fn(self.n_features(), self.n_samples(), |i, j| self.x[(i, j)] * roots[j]);
-        let Dataset { x: _, blocks, classes, order, groups, weights: _ } = self;
+        let Dataset { x: _, blocks, classes, order, groups, weights: _, views } = self;
         std::borrow::Cow::Owned(Dataset {
             x,
             blocks: blocks.clone(),
@@ -214,6 +229,7 @@ impl Dataset {
             order: order.clone(),
             groups: groups.clone(),
             weights: None,
+            views: views.clone(),
         })
     }
 
@@ -263,7 +279,7 @@ impl Dataset {
         &self.order
     }
 
-    /// The same samples and classes with other features; `x` must have as many columns.
+    /// The same samples and classes with other features, all of one view; `x` must have as many columns.
     pub fn with_features(&self, x: Mat<f64>) -> Result<Self> {
         if x.ncols() != self.n_samples() {
             return Err(Error::Shape {
@@ -274,7 +290,7 @@ impl Dataset {
         }
         check_finite(&x)?;
         // Field by field: the features that are replaced are not copied.
-        let Dataset { x: _, blocks, classes, order, groups, weights } = self;
+        let Dataset { x: _, blocks, classes, order, groups, weights, views: _ } = self;
         Ok(Dataset {
             x,
             blocks: blocks.clone(),
@@ -282,6 +298,7 @@ impl Dataset {
             order: order.clone(),
             groups: groups.clone(),
             weights: weights.clone(),
+            views: Vec::new(),
         })
     }
 }

@@ -40,7 +40,8 @@ impl Prepared {
         let (prep, x) = prep.fit(train.x(), &mut trace)?;
         let test = prep.apply(test.as_ref());
         let (seconds, cpu_seconds) = clock.stop();
-        let (train, image_shape) = (train.with_features(x)?, data.image_shape);
+        let train = prep.prepared(&train, x)?;
+        let image_shape = data.image_shape;
         Ok(Prepared { train, test, truth, prep, image_shape, warnings: trace.warnings, seconds, cpu_seconds })
     }
 }

@@ -30,6 +30,8 @@ const GAIN: f64 = 5e-3;
 const START: f64 = 3.0;
 /// Normalised scores stay within this.
 pub(crate) const CLIP: f64 = 30.0;
+/// Stands for infinity where differences are taken.
+const HUGE: f64 = 1e100;
 
 /// Whose labels are to be predicted, and whose say counts.
 pub(crate) struct Judge {
@@ -220,10 +222,15 @@ fn centre(scores: &mut Mat<f64>) {
     }
 }
 
+/// Where the best score of a sample is above the limit, all of the sample's move down together before those below the other limit
+/// are cut off: the softmax sees nothing but differences, and clipping the best as well would make it equal to the second best.
 fn divide(scores: &mut Mat<f64>, scale: f64) {
     for i in 0..scores.ncols() {
         let column = scores.col_as_slice_mut(i);
-        column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-CLIP, CLIP) });
+        column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-HUGE, HUGE) });
+        let best = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let excess = (best - CLIP).max(0.0);
+        column.iter_mut().for_each(|v| *v = (*v - excess).max(-CLIP));
     }
 }
 
@@ -422,5 +429,15 @@ mod tests {
         assert!((normalise_by_own_scale(&mut f.clone(), None) - 2.5f64.sqrt()).abs() < 1e-15);
         normalise(&mut f, 0.05);
         assert_eq!((f[(0, 0)], f[(0, 1)], f[(1, 1)], f[(1, 2)]), (20.0, 30.0, -30.0, 0.0));
+    }
+
+    /// Scores far above the limit keep their differences: the best class stays the best.
+    #[test]
+    fn clipping_makes_no_ties_at_the_top() {
+        let mut f = faer::mat![[0.0, f64::INFINITY], [-7.0, 0.0], [-1e6, 0.0], [-1e6, f64::NEG_INFINITY]];
+        normalise(&mut f, 1.0);
+        assert_eq!((f[(0, 0)], f[(2, 0)], f[(3, 0)]), (30.0, -30.0, -30.0));
+        assert!((f[(1, 0)] - 23.0).abs() < 1e-9);
+        assert!(f.is_all_finite());
     }
 }

@@ -68,8 +68,13 @@ words! {
         Unit = "unit",
         /// Standardised features.
         Standard = "standard",
-        /// Samples as they are, up to one common scale: for those that are preprocessed already.
+        /// Samples as they are, up to one common scale: for those that are preprocessed already. If they come in several blocks of
+        /// features, each block alone, too (late fusion).
         Given = "given",
+        /// Samples as they are, blocks of features only side by side (early fusion).
+        Together = "together",
+        /// Each block of features alone.
+        Alone = "alone",
     }
 }
 
@@ -79,16 +84,22 @@ impl Views {
             Views::Both => &[ViewKind::Unit, ViewKind::Standard],
             Views::Unit => &[ViewKind::Unit],
             Views::Standard => &[ViewKind::Standard],
-            Views::Given => &[ViewKind::Given],
+            Views::Given | Views::Together => &[ViewKind::Given],
+            Views::Alone => &[],
         }
+    }
+
+    fn has_blocks(self) -> bool {
+        matches!(self, Views::Given | Views::Alone)
     }
 }
 
 params! {
     /// Parameters of `auto`; none needs to be set.
     pub struct Auto {
-        /// How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given; `auto` is
-        /// both, or given if preprocessing is asked for.
+        /// How samples are scaled: unit length and standardised features to choose from (`both`), one of them, or as they are `given`;
+        /// `auto` is `both`, or `given` if preprocessing is asked for. With several blocks of features `given` reads them side by side
+        /// and each alone, `together` and `alone` do one of these.
         views: Option<Views> = None, Domain::Auto(&Domain::OneOf(Views::WORDS));
         /// Maximum number of readings that are fused.
         max_readings: usize = 6, Domain::AtLeast(1);
@@ -123,7 +134,29 @@ impl Fit for Auto {
 
 impl Auto {
     fn view_kinds(&self) -> &'static [ViewKind] {
-        self.views.unwrap_or(Views::Both).kinds()
+        match self.views.unwrap_or(Views::Both) {
+            // In partitions there are no blocks to tell apart.
+            Views::Alone => Views::Given.kinds(),
+            views => views.kinds(),
+        }
+    }
+
+    /// The views that these samples are looked at in. Readings of blocks of features are fused like all others: the softmax weighs the
+    /// blocks against each other by what they are worth when samples are left out.
+    fn views_of(&self, train: &Dataset) -> Vec<View> {
+        let x = train.x();
+        let weights = train.weights();
+        let asked = self.views.unwrap_or(Views::Both);
+        let kinds = if train.views().is_empty() { self.view_kinds() } else { asked.kinds() };
+        let mut views: Vec<View> = kinds.iter().map(|&kind| View::fit(kind, x, weights)).collect();
+        if asked.has_blocks() {
+            let mut start = 0;
+            for (block, &size) in train.views().iter().enumerate() {
+                views.push(View::of_block(block, start..start + size, x, weights));
+                start += size;
+            }
+        }
+        views
     }
 
     /// Views, kernels, ridges, readings: all are judged, the best few are fused.
@@ -136,7 +169,7 @@ impl Auto {
         let weights = train.weights();
         let roots = train.roots();
         let judge = Judge::new(train.targets(), heard(train), weights.map(<[f64]>::to_vec), blocks.len());
-        let views: Vec<View> = self.view_kinds().iter().map(|&kind| View::fit(kind, x, weights)).collect();
+        let views = self.views_of(train);
         let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
         'views: for view in &views {

@@ -41,7 +41,8 @@ impl Recipe {
             None => self.prep.fit(train.x(), watch)?,
         };
         let given = self.params.values();
-        Ok(Ready { method: self.method, given, params: self.params, prep, train: train.with_features(x)? })
+        let train = prep.prepared(train, x)?;
+        Ok(Ready { method: self.method, given, params: self.params, prep, train })
     }
 
     /// Both steps.

@@ -6,7 +6,7 @@
 use crate::export::{Graph, Tensor};
 use crate::linalg::{View, ZERO_NORM, column_norms, outer_gram};
 use crate::pca::weighted_mean;
-use crate::{Error, Observer, Parts, Result};
+use crate::{Dataset, Error, Observer, Parts, Result};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
 
@@ -129,6 +129,12 @@ impl Prep {
     /// Number of features after all steps.
     pub fn n_out(&self) -> Result<usize> {
         self.steps.iter().try_fold(self.n_features, |n, step| step.n_out(n))
+    }
+
+    /// Training samples that went through all steps as data to learn from; views that the last step put side by side are told apart.
+    pub fn prepared(&self, train: &Dataset, x: Mat<f64>) -> Result<Dataset> {
+        let views = self.steps.last().map_or_else(Vec::new, |step| step.view_sizes());
+        Ok(train.with_features(x)?.with_views(&views))
     }
 
     /// True if samples are left as they are.

@@ -42,6 +42,11 @@ pub(super) trait FittedStep: Debug + Send + Sync {
     /// Number of features after the step, checked against those before it.
     fn n_out(&self, n_in: usize) -> Result<usize>;
 
+    /// For a step that puts views side by side, the number of features of each.
+    fn view_sizes(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// Directions (columns) after the step as directions before it, or `None` if there is no useful way back.
     fn back(&self, patterns: Mat<f64>) -> Option<Mat<f64>>;
 

@@ -211,15 +211,13 @@ struct FittedViews {
     scales: Mat<f64>,
 }
 
-impl FittedViews {
-    fn sizes(&self) -> Vec<usize> {
+impl FittedStep for FittedViews {
+    fn view_sizes(&self) -> Vec<usize> {
         self.views.iter().map(|fitted| fitted.prep.n_out().unwrap_or(0)).collect()
     }
-}
 
-impl FittedStep for FittedViews {
     fn apply(&self, samples: &StepInput<'_>, out: &mut Mat<f64>) {
-        let sizes = self.sizes();
+        let sizes = self.view_sizes();
         out.resize_with(sizes.iter().sum(), samples.x.ncols(), |_, _| 0.0);
         let mut start = 0;
         for ((fitted, size), scale) in self.views.iter().zip(sizes).zip(self.scales.col(0).iter()) {
@@ -238,7 +236,7 @@ impl FittedStep for FittedViews {
         let last = self.views.iter().flat_map(|fitted| &fitted.view.columns).map(|range| range.end).max()?;
         let mut all = Mat::zeros(last, patterns.ncols());
         let mut start = 0;
-        for (fitted, size) in self.views.iter().zip(self.sizes()) {
+        for (fitted, size) in self.views.iter().zip(self.view_sizes()) {
             let own = fitted.prep.back(patterns.subrows(start, size))?;
             start += size;
             let mut row = 0;

@@ -31,7 +31,7 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, watch: &mut dyn Observer) -> R
     let facts = Facts::of_some(train, &places.asked);
     facts.warnings().iter().for_each(|warning| watch.warn(warning));
     let mut search = Search::new(Seen {
-        views: auto.view_kinds().iter().map(|&kind| View::fit(kind, x, weights)).collect(),
+        views: auto.views_of(train),
         asked: select_columns(x, &places.asked),
         targets: places.asked.iter().map(|&i| targets[i]).collect(),
         weights: weights.map(|weights| places.asked.iter().map(|&i| weights[i]).collect()),

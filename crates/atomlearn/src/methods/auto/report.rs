@@ -165,7 +165,7 @@ impl AutoReport {
     pub(super) fn new(classes: &[String], chosen: &[Choice], left_out: &LeftOut, warnings: Vec<String>) -> Self {
         let reading = |choice: &Choice| ChosenReading {
             reading: choice.reading.name().into(),
-            view: choice.view.name().into(),
+            view: choice.view.name(),
             kernel: if choice.gamma > 0.0 { "rbf" } else { "linear" }.into(),
             gamma: (choice.gamma > 0.0).then_some(choice.gamma),
             kappa: choice.kappa,

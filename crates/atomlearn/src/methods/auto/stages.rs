@@ -365,11 +365,15 @@ impl Prepared {
             (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / self.scale
         });
         let scores = graph.times(&scores, &centre);
+        // Clipped as in `fusion`: from below, after the best has been brought to the limit above.
         let low = graph.scalar(-fusion::CLIP);
         let high = graph.scalar(fusion::CLIP);
         let weight = graph.scalar(self.weight);
+        let best = graph.op_with("ReduceMax", &[&scores], &[("axes", 1), ("keepdims", 1)]);
+        let excess = graph.op("Sub", &[&best, &high]);
+        let excess = graph.positive(&excess);
+        let scores = graph.op("Sub", &[&scores, &excess]);
         let scores = graph.op("Max", &[&scores, &low]);
-        let scores = graph.op("Min", &[&scores, &high]);
         graph.op("Mul", &[&scores, &weight])
     }
 }

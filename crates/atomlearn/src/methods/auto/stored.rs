@@ -41,8 +41,8 @@ pub(super) struct PrimalKernel {
     pub moments: Arc<Moments>,
 }
 
-/// Two views have four kernels each.
-const MOST_KERNELS: usize = 8;
+/// No model has more: every view has four kernels.
+const MOST_KERNELS: usize = 64;
 /// Rows of the part `chosen`: reading, view, gamma, kappa, scale, weight.
 const CHOICE_ROWS: usize = 6;
 /// Most features of a map in the primal form, and of samples that are used as they are.

@@ -361,3 +361,51 @@ fn weights_count_among_many_samples() {
     let uneven: Vec<f64> = (0..240).map(|i| if i < 120 { 0.9 } else { 0.1 }).collect();
     assert!((fit(&uneven).report().loo.clone().unwrap().majority - 0.9).abs() < 1e-9);
 }
+
+/// A block of features alone is what a training on these features alone sees; the softmax finds the block that knows the classes.
+#[test]
+fn blocks_of_features_are_read_alone_and_weighed_against_each_other() {
+    let knows = synth::blobs(3, 15, 5, 3);
+    let test = synth::blobs(3, 40, 5, 4);
+    let noise = |i: usize, j: usize| ((i * 31 + j * 17 + i * j * 7) % 23) as f64 / 23.0 - 0.5;
+    let beside = |x: MatRef<'_, f64>| {
+        Mat::from_fn(25, x.ncols(), |i, j| if i < 20 { noise(i, j) } else { x[(i - 20, j)] / 10.0 })
+    };
+    let both = knows.with_features(beside(knows.x())).unwrap().with_views(&[20, 5]);
+    let auto = Auto { views: Some(Views::Given), ..Auto::default() };
+    let model = auto.fit(&both, &mut ()).unwrap();
+    let best = model.chosen.iter().max_by(|a, b| a.weight.total_cmp(&b.weight)).unwrap();
+    assert_eq!((best.view, best.view.name()), (ViewKind::Block(1), "view 2".to_string()));
+    assert_eq!(
+        auto.restore(model.parts()).unwrap().scores(beside(test.x()).as_ref()).unwrap(),
+        model.scores(beside(test.x()).as_ref()).unwrap()
+    );
+
+    let late = Auto { views: Some(Views::Alone), max_readings: 1, ..auto.clone() };
+    let alone = late.fit(&both.clone().with_views(&[20, 5]), &mut ()).unwrap();
+    let expected = Auto { max_readings: 1, ..auto.clone() }.fit(&knows, &mut ()).unwrap();
+    let difference = alone.scores(beside(test.x()).as_ref()).unwrap() - expected.scores(test.x()).unwrap();
+    assert!(difference.norm_max() < 1e-8, "{:e}", difference.norm_max());
+
+    let early = Auto { views: Some(Views::Together), ..auto.clone() }.fit(&both, &mut ()).unwrap();
+    assert!(early.chosen.iter().all(|choice| choice.view == ViewKind::Given));
+    // Without blocks, `alone` is all features.
+    let whole = Auto { views: Some(Views::Alone), ..auto.clone() }.fit(&knows, &mut ()).unwrap();
+    assert_eq!(whole.scores(test.x()).unwrap(), auto.fit(&knows, &mut ()).unwrap().scores(test.x()).unwrap());
+}
+
+/// A small ridge rebuilds a training sample from itself alone: all other classes are far away, some further than others, and its own wins.
+#[test]
+fn training_samples_get_their_own_labels_whatever_readings_were_chosen() {
+    let train = synth::blobs(5, 12, 30, 8);
+    let auto = Auto { views: Some(Views::Given), ..Auto::default() };
+    let mut parts = auto.fit(&train, &mut ()).unwrap().parts();
+    parts.take("chosen").unwrap();
+    let choices = [1e-5, 1e-4, 1e-4].map(|kappa| [0.0, ViewKind::Given.number(), 2.0, kappa, 0.05, 1.0]);
+    parts.put("chosen", Mat::from_fn(6, choices.len(), |row, e| choices[e][row]));
+    let model = auto.restore(parts).unwrap();
+    assert_eq!(model.predict(train.x()).unwrap(), train.targets());
+    let probabilities = model.probabilities_block(train.x()).unwrap();
+    let targets = train.targets();
+    assert!((0..train.n_samples()).all(|i| probabilities[(targets[i], i)] > 0.9));
+}

@@ -6,6 +6,7 @@ use crate::prep::Prep;
 use crate::rounds::{GaugeSums, Ranges};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
+use std::ops::Range;
 
 /// How a view scales samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -17,28 +18,44 @@ pub enum ViewKind {
     Standard,
     /// Samples as they are, divided by their root mean square length: nothing changes after preprocessing by `unit`.
     Given,
+    /// The same of one of several blocks of features alone, counted from 0: all other features are zero.
+    Block(usize),
 }
 
 impl ViewKind {
-    const ALL: [ViewKind; 3] = [ViewKind::Unit, ViewKind::Standard, ViewKind::Given];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
+    /// Its name; blocks are counted from 1.
+    pub fn name(self) -> String {
         match self {
-            ViewKind::Unit => "unit",
-            ViewKind::Standard => "standard",
-            ViewKind::Given => "given",
+            ViewKind::Unit => "unit".into(),
+            ViewKind::Standard => "standard".into(),
+            ViewKind::Given => "given".into(),
+            ViewKind::Block(block) => format!("view {}", block + 1),
         }
     }
 
     pub(super) fn number(self) -> f64 {
-        self as usize as f64
+        match self {
+            ViewKind::Unit => 0.0,
+            ViewKind::Standard => 1.0,
+            ViewKind::Given => 2.0,
+            ViewKind::Block(block) => 3.0 + block as f64,
+        }
     }
 
+    /// The counterpart of [`ViewKind::number`]; the number may come from a hostile file.
     pub(super) fn from_number(number: f64) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.number() == number)
+        let whole = (0.0..=MOST_BLOCKS).contains(&number) && number.fract() == 0.0;
+        match whole.then_some(number as usize)? {
+            0 => Some(ViewKind::Unit),
+            1 => Some(ViewKind::Standard),
+            2 => Some(ViewKind::Given),
+            other => Some(ViewKind::Block(other - 3)),
+        }
     }
 }
+
+/// No file has more blocks of features.
+const MOST_BLOCKS: f64 = 1e6;
 
 /// Deviations below this part of a feature's magnitude are rounding: the feature is constant, and the view maps it to zero.
 const CONSTANT: f64 = 1e-12;
@@ -68,20 +85,36 @@ impl View {
                 (view.shift[i], view.scale[i]) = moments(&values, weights);
             }
         }
-        if kind != ViewKind::Unit {
-            let starts = (0..x.ncols()).step_by(BLOCK);
-            let energy: f64 = starts
-                .map(|start| {
-                    let block = view.apply(x.subcols(start, BLOCK.min(x.ncols() - start)));
-                    let Some(weights) = weights else { return block.squared_norm_l2() };
-                    block.col_iter().zip(&weights[start..]).map(|(x, weight)| weight * x.squared_norm_l2()).sum()
-                })
-                .sum();
-            let length = (energy / total(x.ncols(), weights)).sqrt();
-            let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
-            view.scale.iter_mut().for_each(|scale| *scale /= length);
-        }
-        view
+        if kind == ViewKind::Unit { view } else { view.of_mean_length_one(x, weights) }
+    }
+
+    /// The view of one block of features alone.
+    pub fn of_block(block: usize, features: Range<usize>, x: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+        let own = x.subrows(features.start, features.len());
+        let inside = |i: usize| f64::from(u8::from(features.contains(&i)));
+        let view = View {
+            kind: ViewKind::Block(block),
+            magnitude: power_of_two(own.norm_max()),
+            shift: vec![0.0; x.nrows()],
+            scale: (0..x.nrows()).map(inside).collect(),
+        };
+        view.of_mean_length_one(x, weights)
+    }
+
+    /// The view with its samples divided by their root mean square length.
+    fn of_mean_length_one(mut self, x: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+        let starts = (0..x.ncols()).step_by(BLOCK);
+        let energy: f64 = starts
+            .map(|start| {
+                let block = self.apply(x.subcols(start, BLOCK.min(x.ncols() - start)));
+                let Some(weights) = weights else { return block.squared_norm_l2() };
+                block.col_iter().zip(&weights[start..]).map(|(x, weight)| weight * x.squared_norm_l2()).sum()
+            })
+            .sum();
+        let length = (energy / total(x.ncols(), weights)).sqrt();
+        let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
+        self.scale.iter_mut().for_each(|scale| *scale /= length);
+        self
     }
 
     /// The same from how the features spread.
@@ -267,7 +300,7 @@ mod tests {
             Mat::<f64>::zeros(2, 1)
         );
         assert_eq!(View::from_column(&view.to_column()).unwrap(), view);
-        assert!(View::from_column(&[7.0, 1.0, 0.0, 0.0]).is_err());
+        assert!(View::from_column(&[7.5, 1.0, 0.0, 0.0]).is_err());
     }
 
     #[test]
