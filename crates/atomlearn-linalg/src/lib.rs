@@ -8,6 +8,7 @@
 
 mod columns;
 mod gemm;
+mod inverse;
 mod lanes;
 mod leading;
 mod spd;
@@ -21,6 +22,7 @@ pub use gemm::{
     add_lower_outer, add_lower_product, gram, gram_into, mirror, mul, mul_add, mul_into, mul_single, outer_gram,
     upper_mul,
 };
+pub use inverse::spd_inverse;
 pub use lanes::{
     add_columns, any_at_least, argmax_columns, axpy, column, column_major, dot, exp, first_not_finite, largest,
     largest_magnitude, vectorised,

@@ -58,8 +58,9 @@ class AutoClassifier(SelfTuningClassifier):
     views : {"both", "unit", "standard", "given"} or {"auto"} or None, default="auto"
         How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given;
         `auto` is both, or given if preprocessing is asked for.
-    max_readings : int, default=6
-        Maximum number of readings that are fused. A whole number >= 1.
+    max_readings : int or {"auto"} or None, default="auto"
+        Maximum number of readings that are fused; `auto` is 6, or 24 where few samples are a reason to average. Auto or
+        a whole number >= 1.
     class_weight : dict or {"balanced"} or None, default=None
         Weights of the samples of a class, 1 for classes that a dict does not name; `balanced` gives all classes the
         same weight in total. They multiply the `sample_weight` of `fit`.
@@ -120,7 +121,7 @@ class AutoClassifier(SelfTuningClassifier):
         self,
         *,
         views: Literal["both", "unit", "standard", "given"] | Literal["auto"] | None = "auto",
-        max_readings: int = 6,
+        max_readings: int | Literal["auto"] | None = "auto",
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "none",
         n_threads: int | None = None,

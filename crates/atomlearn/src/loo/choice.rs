@@ -69,7 +69,7 @@ impl Jury {
         let found = best_class(&scores);
         let accuracy = self.judge.share(|i| found[i] == self.targets[i]);
         fusion::normalise_by_own_scale(&mut scores, self.judge.weights());
-        let loss = self.judge.alone(&scores.transpose().to_owned(), f64::INFINITY)?.loss;
+        let loss = self.judge.alone(&scores.transpose().to_owned(), fusion::START)?.loss;
         Ok(Verdict { loss, accuracy, by: self.by })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::sums::class_weights;
 use super::{Reading, STAGE, Sums, residual_scores};
-use crate::linalg::{Spd, View, axpy, column, column_major, dot, gram, mul, mul_into, wide};
+use crate::linalg::{Spd, View, add_diagonal, axpy, column, column_major, dot, gram, mul, mul_into, spd_inverse, wide};
 use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -26,7 +26,9 @@ impl<'a> Coder<'a> {
 
     /// The same with the `roots` of weights; `gram` is the kernel matrix of samples times these.
     pub fn weighted(gram: MatRef<'a, f64>, blocks: &'a Blocks, roots: Option<&[f64]>, kappa: f64) -> Result<Self> {
-        let inverse = Spd::shifted(gram, kappa, STAGE)?.into_inverse();
+        let mut shifted = gram.to_owned();
+        add_diagonal(&mut shifted, kappa);
+        let inverse = spd_inverse(shifted, STAGE)?;
         Ok(Self::from_inverse(gram, blocks, roots, kappa, inverse))
     }
 

@@ -7,6 +7,14 @@
 //! It is convex. Readings join greedily: first the one with the lowest loss alone, then each time the one of the shortlist that
 //! lowers the loss most, until there are enough or the gain is small. All trials of a round take their Newton steps side by side, and
 //! those that cannot win any more are given up: most after the first step.
+//!
+//! With few samples, differences of losses are chance, and so is a choice by them. There the best readings are averaged instead, unless the choice earns
+//! its weights. In the average each reading has the weight `w_e` that is best for it alone, and a share that falls with its log-loss over all
+//! samples together, tempered ([`Judge::average_instead`]):
+//!
+//! ```text
+//! sum_e share_e w_e f_e,      share_e ~ exp(-TEMPER n (loss_e - loss_best))
+//! ```
 
 mod held;
 mod tile;
@@ -25,9 +33,19 @@ const L2: f64 = 1e-3;
 /// Added to the second derivatives, so that they can be inverted whatever the readings.
 const HESSIAN_FLOOR: f64 = 1e-10;
 /// The loss must fall by this share for another reading to join.
-const GAIN: f64 = 5e-3;
+pub(crate) const GAIN: f64 = 5e-3;
 /// The weight from which a reading alone is fitted.
-const START: f64 = 3.0;
+pub(crate) const START: f64 = 3.0;
+/// How much of the likelihood counts in the shares of an average. Leave-one-out losses of different samples are not independent, and the lowest of
+/// many is too low.
+const TEMPER: f64 = 0.25;
+/// From this many samples on nothing is averaged.
+const FEW: f64 = 200.0;
+/// With fewer, the log-loss of all of them together must fall by this for every reading that is chosen beside the first: Akaike's price of a
+/// fitted weight.
+const EARNED: f64 = 1.0;
+/// Smaller shares of an average are left out.
+const LEAST_SHARE: f64 = 1e-3;
 /// Normalised scores stay within this.
 pub(crate) const CLIP: f64 = 30.0;
 /// Stands for infinity where differences are taken.
@@ -40,6 +58,8 @@ pub(crate) struct Judge {
     say: Vec<f64>,
     /// Of the samples, if they have any.
     weights: Option<Vec<f64>>,
+    /// Number of samples that have a say, or the sum of their weights.
+    heard: f64,
     n_classes: usize,
 }
 
@@ -66,7 +86,7 @@ impl Judge {
         let all: f64 = (0..heard.len()).filter(|&i| heard[i]).map(weight).sum();
         let share = if all > 0.0 { 1.0 / all } else { 1.0 };
         let say = (0..heard.len()).map(|i| if heard[i] { share * weight(i) } else { 0.0 }).collect();
-        Judge { targets, say, weights, n_classes }
+        Judge { targets, say, weights, heard: all, n_classes }
     }
 
     /// The share of the samples with a say, by their weights.
@@ -97,19 +117,45 @@ impl Judge {
         self.say.iter().any(|&say| say > 0.0)
     }
 
-    /// The best weight of a reading alone. If its loss is sure to be above `limit`, what is found may be any weight with a loss
-    /// above it.
-    pub fn alone(&self, scores: &Mat<f64>, limit: f64) -> Result<Fitted> {
-        Ok(self.fit(&[scores], vec![START], limit)?.fitted())
+    /// The best weight of a reading alone, searched from `start`.
+    pub fn alone(&self, scores: &Mat<f64>, start: f64) -> Result<Fitted> {
+        Ok(self.fit(&[scores], vec![start])?.fitted())
     }
 
-    fn fit<'a>(&self, scores: &[&'a Mat<f64>], start: Vec<f64>, limit: f64) -> Result<Trial<'a>> {
+    fn fit<'a>(&self, scores: &[&'a Mat<f64>], start: Vec<f64>) -> Result<Trial<'a>> {
         let now = self.derivatives(scores, &start);
         let mut trial = Trial::new(scores.to_vec(), start, now)?;
-        while trial.direction.is_some() && !trial.is_hopeless(limit) {
+        while trial.direction.is_some() {
             trial.step(self)?;
         }
         Ok(trial)
+    }
+
+    /// Weights of an average of readings, given what each is worth alone, best first; nothing if there are samples enough, or if `chosen` readings,
+    /// as they were `fitted`, are so much better that they earn their weights.
+    pub fn average_instead(
+        &self,
+        readings: &[&Mat<f64>],
+        alone: &[&Fitted],
+        fitted: &Fitted,
+        chosen: usize,
+    ) -> Option<Vec<f64>> {
+        if self.heard >= FEW {
+            return None;
+        }
+        let weights = self.average(alone);
+        let earned = self.heard * (self.derivatives(readings, &weights).loss - fitted.loss);
+        (earned <= EARNED * (chosen - 1) as f64).then_some(weights)
+    }
+
+    /// Zero for readings that count for nothing.
+    fn average(&self, alone: &[&Fitted]) -> Vec<f64> {
+        let lowest = alone.first().map_or(0.0, |best| best.loss);
+        let parts: Vec<f64> = alone.iter().map(|fit| (-TEMPER * self.heard * (fit.loss - lowest)).exp()).collect();
+        let sum: f64 = parts.iter().sum();
+        let kept: Vec<f64> = parts.iter().map(|part| if part / sum < LEAST_SHARE { 0.0 } else { *part }).collect();
+        let sum: f64 = kept.iter().sum();
+        kept.iter().zip(alone).map(|(part, fit)| part / sum * fit.weights[0]).collect()
     }
 
     /// Everything in one pass over the scores, samples side by side in vectors.
@@ -346,11 +392,11 @@ mod tests {
     fn fitted_weights_are_optimal_and_never_negative() {
         let (good, fair, bad) = (scores(1.5, 1), scores(0.8, 2), scores(-1.0, 3));
         let all = [&good, &fair, &bad];
-        let fitted = judge().fit(&all, vec![1.0; 3], f64::INFINITY).unwrap().fitted();
+        let fitted = judge().fit(&all, vec![1.0; 3]).unwrap().fitted();
         let at = judge().derivatives(&all, &fitted.weights);
         assert!(fitted.weights[0] > 0.0 && fitted.weights[1] > 0.0 && fitted.weights[2] == 0.0, "{fitted:?}");
         assert!(at.gradient[0].abs() < 1e-4 && at.gradient[1].abs() < 1e-4 && at.gradient[2] > 0.0);
-        let again = judge().fit(&all, vec![0.0, 5.0, 2.0], f64::INFINITY).unwrap().fitted();
+        let again = judge().fit(&all, vec![0.0, 5.0, 2.0]).unwrap().fitted();
         assert!((again.loss - fitted.loss).abs() < 1e-6);
     }
 
@@ -358,7 +404,7 @@ mod tests {
     fn the_greedy_choice_takes_what_helps_and_leaves_the_rest() {
         let (good, fair, copy, bad) = (scores(1.5, 1), scores(1.2, 2), scores(1.5, 1), scores(-1.0, 3));
         let judge = judge();
-        let alone = judge.alone(&good, f64::INFINITY).unwrap();
+        let alone = judge.alone(&good, START).unwrap();
         let (chosen, fitted) = judge.choose(&[&good, &fair, &copy, &bad], &alone, 6).unwrap();
         assert_eq!(chosen, [0, 1]);
         assert!(fitted.loss < alone.loss && fitted.weights.len() == 2);
@@ -369,7 +415,7 @@ mod tests {
     fn derivatives_of_a_reading_that_joins_need_no_softmax_of_their_own() {
         let (a, b, new) = (scores(1.0, 1), scores(0.5, 2), scores(0.7, 3));
         let judge = judge();
-        let so_far = judge.fit(&[&a, &b], vec![1.0; 2], f64::INFINITY).unwrap();
+        let so_far = judge.fit(&[&a, &b], vec![1.0; 2]).unwrap();
         let found = Held::new(&judge, &so_far).joined_by(&new);
         let expected = judge.derivatives(&[&a, &b, &new], &[so_far.weights[0], so_far.weights[1], 0.0]);
         assert!((found.loss - expected.loss).abs() < 1e-14);
@@ -388,21 +434,26 @@ mod tests {
             let all: Vec<Mat<f64>> =
                 strengths.iter().enumerate().map(|(e, &s)| scores(s, 100 * seed + e as u64)).collect();
             let shortlist: Vec<&Mat<f64>> = all.iter().collect();
-            let first = judge.fit(&shortlist[..1], vec![START], f64::INFINITY).unwrap();
+            let first = judge.fit(&shortlist[..1], vec![START]).unwrap();
             let found = judge.best_addition(&first, &shortlist, (1..8).collect()).unwrap().map(|(_, i)| i);
-            let loss = |i: usize| judge.fit(&[&all[0], &all[i]], vec![1.0; 2], f64::INFINITY).unwrap().now.loss;
+            let loss = |i: usize| judge.fit(&[&all[0], &all[i]], vec![1.0; 2]).unwrap().now.loss;
             let best = (1..8).min_by(|&a, &b| loss(a).total_cmp(&loss(b))).unwrap();
             assert_eq!(found, (loss(best) <= first.now.loss * (1.0 - GAIN)).then_some(best));
         }
     }
 
+    /// Shares fall with the log-loss of all samples together; each reading keeps the weight that is best for it alone.
     #[test]
-    fn a_reading_whose_loss_is_above_the_limit_is_not_fitted_to_the_end() {
-        let (judge, poor) = (judge(), scores(0.1, 4));
-        let whole = judge.alone(&poor, f64::INFINITY).unwrap();
-        let given_up = judge.alone(&poor, 0.1).unwrap();
-        assert!(whole.loss > 0.1 && given_up.loss >= whole.loss);
-        assert_eq!(judge.alone(&poor, whole.loss + 1e-3).unwrap().loss, whole.loss);
+    fn averages_share_by_tempered_likelihood() {
+        let fitted = |weight: f64, loss: f64| Fitted { weights: vec![weight], loss };
+        let (best, same, worse, poor) = (fitted(2.0, 0.3), fitted(4.0, 0.3), fitted(3.0, 0.35), fitted(1.0, 0.9));
+        let found = judge().average(&[&best, &same, &worse, &poor]);
+        let part = (-0.25 * 90.0 * 0.05f64).exp();
+        let expected = [2.0, 4.0, 3.0 * part, 0.0].map(|v| v / (2.0 + part));
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        // The more samples, the more the best one counts.
+        let many = Judge::new((0..9000).map(|i| i / 3000).collect(), vec![true; 9000], None, 3);
+        assert_eq!(many.average(&[&best, &worse]), [2.0, 0.0]);
     }
 
     #[test]
@@ -410,9 +461,9 @@ mod tests {
         let targets = vec![0, 0, 1, 2, 2];
         let judge = Judge::new(targets.clone(), vec![true, true, false, true, true], None, 3);
         let mut f = Mat::from_fn(5, 3, |i, c| if targets[i] == c { 1.0 } else { 0.0 });
-        let before = judge.alone(&f, f64::INFINITY).unwrap();
+        let before = judge.alone(&f, START).unwrap();
         (0..3).for_each(|c| f[(2, c)] = -20.0 * c as f64);
-        let after = judge.alone(&f, f64::INFINITY).unwrap();
+        let after = judge.alone(&f, START).unwrap();
         assert_eq!((before.weights, before.loss), (after.weights, after.loss));
     }
 

@@ -9,7 +9,8 @@
 //!
 //! and three classifiers read it: class residual, ridge regression, discriminant ([`crate::loo`]). For each of these 192 candidates the
 //! scores that a training without the sample would have given are known in closed form, for every training sample. Scores are centred over
-//! classes and divided by their scale; weights `w >= 0` of a softmax over at most six of them minimise the leave-one-out log-loss ([`fusion`]):
+//! classes and divided by their scale; weights `w >= 0` of a softmax over at most six of them minimise the leave-one-out log-loss ([`fusion`]), and
+//! with few samples the best are averaged:
 //!
 //! ```text
 //! p(c | x) = softmax_c sum_e w_e f_e(x),       min_{w >= 0} -mean_i log p_-i(y_i | x_i) + l2 / 2 |w|^2
@@ -45,17 +46,24 @@ pub use nearest::NearSample;
 pub use report::{AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
 pub use views::ViewKind;
 
-use crate::loo::fusion::{self, Judge};
+use crate::loo::fusion::{self, Fitted, Judge};
 use crate::params::{Domain, params, words};
 use crate::rounds::sample_hash;
 use crate::{Dataset, Error, Fit, Observer, Parts, Result, State};
 use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
+use rayon::prelude::*;
 use stored::{Form, Learned};
 use views::View;
 
 /// Up to this many samples codes are over samples: their kernel matrices are inverted.
 pub const DUAL_LIMIT: usize = 4000;
+/// Readings that are averaged where there are few samples.
+const MOST_AVERAGED: usize = 24;
+/// Readings that are chosen otherwise.
+const MOST_CHOSEN: usize = 6;
+/// Kernels that are judged at the same time: as many as leave memory for large ones.
+const SIDE_BY_SIDE: usize = 2;
 /// Weight of a reading that nobody can judge, since every class has one sample.
 const ONLY: f64 = 3.0;
 
@@ -101,8 +109,8 @@ params! {
         /// `auto` is `both`, or `given` if preprocessing is asked for. With several blocks of features `given` reads them side by side
         /// and each alone, `together` and `alone` do one of these.
         views: Option<Views> = None, Domain::Auto(&Domain::OneOf(Views::WORDS));
-        /// Maximum number of readings that are fused.
-        max_readings: usize = 6, Domain::AtLeast(1);
+        /// Maximum number of readings that are fused; `auto` is 6, or 24 where few samples are a reason to average.
+        max_readings: Option<usize> = None, Domain::Auto(&Domain::AtLeast(1));
     }
 }
 
@@ -175,13 +183,17 @@ impl Auto {
         'views: for view in &views {
             let space = Space::new(view.apply(x));
             let median = space.median_distance(weights);
-            for width in WIDTHS {
-                let gamma = width / median;
-                let mut store = Mat::new();
-                let kernel = space.kernel(gamma, roots.as_deref(), &mut store);
-                let setting = Setting::new(view.kind, gamma, kernel, &space, roots.as_deref());
-                shortlist.enter(candidates::of_kernel(&judge, &setting, blocks, groups, shortlist.limit()));
-                if progress.stops(watch) {
+            for widths in WIDTHS.chunks(SIDE_BY_SIDE) {
+                let of_width = |&width: &f64| {
+                    let gamma = width / median;
+                    let mut store = Mat::new();
+                    let kernel = space.kernel(gamma, roots.as_deref(), &mut store);
+                    let setting = Setting::new(view.kind, gamma, kernel, &space, roots.as_deref());
+                    candidates::of_kernel(&judge, &setting, blocks, groups)
+                };
+                let found: Vec<_> = widths.par_iter().map(of_width).collect();
+                found.into_iter().for_each(|candidates| shortlist.enter(candidates));
+                if widths.iter().any(|_| progress.stops(watch)) {
                     break 'views;
                 }
             }
@@ -201,8 +213,13 @@ impl Auto {
         };
         let scores: Vec<&Mat<f64>> = shortlist.0.iter().map(|candidate| &candidate.scores).collect();
         let (places, weights) = if judge.hears_anyone() {
-            let (places, fitted) = judge.choose(&scores, &best.alone, self.max_readings)?;
-            (places, fitted.weights)
+            let (places, fitted) = judge.choose(&scores, &best.alone, self.max_readings.unwrap_or(MOST_CHOSEN))?;
+            let most = self.max_readings.unwrap_or(MOST_AVERAGED).min(scores.len());
+            let alone: Vec<&Fitted> = shortlist.0[..most].iter().map(|candidate| &candidate.alone).collect();
+            match judge.average_instead(&scores[..most], &alone, &fitted, places.len()) {
+                Some(weights) => ((0..most).collect(), weights),
+                None => (places, fitted.weights),
+            }
         } else {
             // Nothing can be judged: a moderate ridge on the first view.
             let moderate = |choice: &Choice| choice.reading == crate::loo::Reading::Ridge && choice.kappa == 1.0;

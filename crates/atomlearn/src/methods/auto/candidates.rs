@@ -13,6 +13,11 @@ use std::borrow::Cow;
 pub(super) const WIDTHS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
 /// Ridges; kernels are of the order of one.
 pub(super) const KAPPAS: [f64; 8] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0];
+/// Up to this many samples residuals of Gaussian kernels are tried. A residual needs the whole code of a sample, a product with a
+/// matrix of this size, where the other readings need one kernel value for each training sample.
+const MOST_CODED: usize = 1800;
+/// Place of the ridge that the search of each kernel begins with.
+const MIDDLE: usize = 3;
 /// Readings that are considered for fusion.
 const SHORTLIST: usize = 48;
 
@@ -40,12 +45,12 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Judges leave-one-out scores, classes x samples. A candidate that is sure to be worse than `limit` is not judged to the end.
-    pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>, limit: f64) -> Result<Self> {
+    /// Judges leave-one-out scores, classes x samples; the fit begins at the choice's weight.
+    pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>) -> Result<Self> {
         let choice = Choice { scale: fusion::normalise_by_own_scale(&mut scores, judge.weights()), ..choice };
         let scores = scores.transpose().to_owned();
         let alone = if judge.hears_anyone() {
-            judge.alone(&scores, limit)?
+            judge.alone(&scores, choice.weight)?
         } else {
             Fitted { weights: vec![choice.weight], loss: 0.0 }
         };
@@ -58,11 +63,6 @@ impl Candidate {
 pub(super) struct Shortlist(pub Vec<Candidate>);
 
 impl Shortlist {
-    /// Candidates with a higher loss do not get in.
-    pub fn limit(&self) -> f64 {
-        if self.0.len() < SHORTLIST { f64::INFINITY } else { self.0[SHORTLIST - 1].alone.loss }
-    }
-
     pub fn enter(&mut self, candidates: impl IntoIterator<Item = Candidate>) {
         self.0.extend(candidates);
         self.0.sort_by(|a, b| a.alone.loss.total_cmp(&b.alone.loss));
@@ -176,27 +176,72 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// All readings with all ridges on one kernel matrix, ridges side by side; those with a loss above `limit` need not be exact. A
-/// kernel that cannot be factored, because its values are not finite, has none.
+/// All readings on one kernel matrix, with the ridges that [`over_ridges`] looks at. A kernel that cannot be factored, because its values
+/// are not finite, has none.
 pub(super) fn of_kernel(
     judge: &Judge,
     setting: &Setting<'_>,
     blocks: &Blocks,
     groups: Option<&[usize]>,
-    limit: f64,
 ) -> Vec<Candidate> {
     let &Setting { view, gamma, .. } = setting;
-    let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
+    let possible = |reading: &Reading| *reading != Reading::Residual || gamma == 0.0 || blocks.total() <= MOST_CODED;
+    over_ridges(judge, |kappa, starts| {
         let coder = setting.coder(blocks, kappa)?;
         let candidate = |reading: Reading| {
             let scores = match groups {
                 Some(groups) => coder.leave_groups_out(reading, groups)?,
                 None => coder.leave_one_out(reading)?,
             };
-            let choice = Choice { reading, view, gamma, kappa, scale: 1.0, weight: super::ONLY };
-            Candidate::new(judge, choice, scores, limit)
+            let choice = Choice { reading, view, gamma, kappa, scale: 1.0, weight: starts[reading as usize] };
+            Candidate::new(judge, choice, scores)
         };
-        Reading::ALL.into_iter().map(candidate).collect()
+        Reading::ALL.into_iter().filter(possible).map(candidate).collect()
+    })
+}
+
+/// The readings of one kernel with the ridges that are worth a look, small ridges first. From the middle the search goes both ways, and ends
+/// where the next ridge makes no reading better by as much as it takes to join a fusion: beyond, losses rise, or ridges are too small to
+/// change anything. Where nothing can be judged it goes all the way.
+pub(super) fn over_ridges(
+    judge: &Judge,
+    of_ridge: impl Fn(f64, &Starts) -> Result<Vec<Candidate>> + Sync,
+) -> Vec<Candidate> {
+    let at = |place: usize, starts: &Starts| of_ridge(KAPPAS[place], starts).unwrap_or_default();
+    let middle = at(MIDDLE, &[super::ONLY; Reading::ALL.len()]);
+    let walk = |places: &mut dyn Iterator<Item = usize>| {
+        let mut best = [f64::INFINITY; Reading::ALL.len()];
+        let mut starts = [super::ONLY; Reading::ALL.len()];
+        lower(&mut best, &mut starts, &middle);
+        let mut found = Vec::new();
+        for place in places {
+            let candidates = at(place, &starts);
+            let is_better = lower(&mut best, &mut starts, &candidates);
+            found.push(candidates);
+            // Before the first ridge that can be factored there is nothing to compare with.
+            let compared = best.iter().any(|loss| loss.is_finite());
+            if judge.hears_anyone() && compared && !is_better {
+                break;
+            }
+        }
+        found
     };
-    KAPPAS.par_iter().flat_map_iter(|kappa| of_ridge(kappa).unwrap_or_default()).collect()
+    let (down, up) = rayon::join(|| walk(&mut (0..MIDDLE).rev()), || walk(&mut (MIDDLE + 1..KAPPAS.len())));
+    let down = down.into_iter().rev().flatten();
+    down.chain(middle).chain(up.into_iter().flatten()).collect()
+}
+
+/// The weights from which readings alone are fitted: those of the ridge before, which are near.
+pub(super) type Starts = [f64; Reading::ALL.len()];
+
+/// Lowers the best loss of every reading to those of some candidates, and takes over their weights; whether a loss falls by as much as it must.
+fn lower(best: &mut [f64; Reading::ALL.len()], starts: &mut Starts, candidates: &[Candidate]) -> bool {
+    let mut is_better = false;
+    for Candidate { choice, alone, .. } in candidates {
+        let place = choice.reading as usize;
+        is_better |= alone.loss < best[place] * (1.0 - fusion::GAIN);
+        best[place] = best[place].min(alone.loss);
+        starts[place] = alone.weights[0];
+    }
+    is_better
 }

@@ -1,18 +1,17 @@
 //! The search over kernels where codes are over features: in memory and in partitions alike. It says which kernel's moments it needs next, and
 //! judges all readings of that kernel once it has them.
 
-use super::candidates::{Candidate, Choice, KAPPAS, Shortlist, Space, WIDTHS};
+use super::candidates::{Candidate, Choice, Shortlist, Space, WIDTHS, over_ridges};
 use super::fusion::Judge;
 use super::stored::{Form, Learned, MOST_FEATURES, PrimalKernel};
 use super::views::View;
-use super::{Auto, DUAL_LIMIT, Facts, Found, ONLY};
+use super::{Auto, DUAL_LIMIT, Facts, Found};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec, spread_out};
 use crate::linalg::scaled_columns;
 use crate::loo::choice::queries;
 use crate::loo::{Moments, PrimalCoder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Landmarks are as many as keep samples times landmarks squared below this, and within these bounds.
@@ -158,7 +157,7 @@ impl Search {
         let landmarks = map.map(|map| map.landmarks().clone());
         let kernel = PrimalKernel { view, gamma, landmarks, moments: Arc::new(moments) };
         let features = features.as_ref().unwrap_or(&looked.asked).as_ref();
-        self.shortlist.enter(of_kernel(&self.judge, &kernel, features, self.shortlist.limit()));
+        self.shortlist.enter(of_kernel(&self.judge, &kernel, features));
         self.kernels.push(kernel);
         self.go_on()
     }
@@ -183,22 +182,28 @@ fn landmark_count(n_samples: f64) -> usize {
     (LANDMARK_WORK / n_samples).sqrt().clamp(LEAST_LANDMARKS, MOST_FEATURES as f64) as usize
 }
 
-/// All readings with all ridges after one map; see [`super::candidates::of_kernel`].
-fn of_kernel(judge: &Judge, kernel: &PrimalKernel, features: MatRef<'_, f64>, limit: f64) -> Vec<Candidate> {
+/// All readings after one map; see [`super::candidates::of_kernel`].
+fn of_kernel(judge: &Judge, kernel: &PrimalKernel, features: MatRef<'_, f64>) -> Vec<Candidate> {
     let roots: Option<Vec<f64>> = judge.weights().map(|weights| weights.iter().map(|w| w.sqrt()).collect());
     let scaled = roots.as_ref().map(|roots| scaled_columns(features, |i| roots[i]));
     let features = scaled.as_ref().map_or(features, |scaled| scaled.as_ref());
-    let of_ridge = |&kappa: &f64| -> Result<Vec<Candidate>> {
+    over_ridges(judge, |kappa, starts| {
         let coder = PrimalCoder::new(kernel.moments.clone(), kappa)?;
         let left_out = coder.weighted_left_out(features, judge.targets(), roots.as_deref());
         let possible = |reading: &Reading| *reading != Reading::Residual || kernel.moments.class_scatters.is_some();
         let candidate = |reading: Reading| {
-            let choice = Choice { reading, view: kernel.view, gamma: kernel.gamma, kappa, scale: 1.0, weight: ONLY };
-            Candidate::new(judge, choice, left_out.scores(reading)?, limit)
+            let choice = Choice {
+                reading,
+                view: kernel.view,
+                gamma: kernel.gamma,
+                kappa,
+                scale: 1.0,
+                weight: starts[reading as usize],
+            };
+            Candidate::new(judge, choice, left_out.scores(reading)?)
         };
         Reading::ALL.into_iter().filter(possible).map(candidate).collect()
-    };
-    KAPPAS.par_iter().flat_map_iter(|kappa| of_ridge(kappa).unwrap_or_default()).collect()
+    })
 }
 
 /// Kernels that were not chosen are forgotten, and scatter matrices of classes where no residual was.
