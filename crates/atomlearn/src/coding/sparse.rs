@@ -34,6 +34,16 @@ impl SparseCodes {
         });
     }
 
+    /// The codes of these samples, in this order.
+    pub fn select(&self, samples: &[usize]) -> SparseCodes {
+        let mut selected = SparseCodes::new(self.n_atoms);
+        for &i in samples {
+            let (atoms, values) = self.sample(i);
+            selected.push(atoms, values);
+        }
+        selected
+    }
+
     /// Number of atoms.
     pub fn n_atoms(&self) -> usize {
         self.n_atoms
@@ -47,6 +57,16 @@ impl SparseCodes {
     /// Number of stored entries of all samples.
     pub fn n_entries(&self) -> usize {
         self.atoms.len()
+    }
+
+    /// Calls `work` with the atom of every stored entry, sample by sample.
+    pub fn each_atom(&self, work: impl FnMut(usize)) {
+        self.atoms.iter().copied().for_each(work);
+    }
+
+    /// Sum of the magnitudes of all entries.
+    pub fn magnitudes(&self) -> f64 {
+        self.values.iter().map(|v| v.abs()).sum()
     }
 
     /// Atoms and values of sample `i`.

@@ -14,8 +14,11 @@
 //! sample (`copar/codes.rs`); 3. the atoms of one class after the other, then the shared ones (`update/incoherent.rs`);
 //! 2. and 3. in turn. Decisions: see `class_dictionary.rs`.
 //!
+//! Codes and atoms in turn come down slowly. With `accelerate` the codes are found for atoms a little further along the way of the last
+//! iteration, `D + b (D - D_last)`, `b` by Nesterov's rule; where `J` would rise, the iteration begins anew without.
+//!
 //! Reference: Kong, Wang, ECCV 2012, in the form of the DICTOL toolbox. Deviations: the start (there: some iterations of dictionary
-//! learning from random samples); codes are solved to their optimum; `rule = local` scores the attained minimum, `local-dictol` is
+//! learning from random samples); codes are solved to their optimum; the acceleration; `rule = local` scores the attained minimum, `local-dictol` is
 //! the toolbox's.
 
 mod codes;
@@ -51,8 +54,13 @@ params! {
         max_iter: usize = 10, Domain::AtLeast(1);
         /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
         tol: f64 = 1e-3, Domain::NonNegative;
+        /// Find the codes for atoms that lead on where the last iteration went, as long as that is lower.
+        accelerate: bool = true, Domain::Flag;
     }
 }
+
+/// A term of `J` and its name.
+type Term = (&'static str, f64);
 
 /// The atoms of the classes, then the shared ones.
 #[derive(Clone)]
@@ -80,6 +88,12 @@ impl Atoms {
 /// What an iteration takes from the one before.
 struct Iterate {
     atoms: Atoms,
+    /// Where the next codes are found.
+    ahead: Mat<f64>,
+    /// Nesterov's sequence; 1 begins anew.
+    pace: f64,
+    /// `J` of the last iteration.
+    value: f64,
     /// Dictionary steps that ran out of their own steps and found nothing better.
     unsettled: usize,
 }
@@ -87,6 +101,7 @@ struct Iterate {
 impl Iterate {
     fn restore(state: State, train: &Dataset) -> Result<Self> {
         let unsettled = state.value("unsettled")?;
+        let (pace, value) = (state.value("pace")?, state.value_or_infinite("value")?);
         let mut parts = state.into_parts(train.classes());
         let d = parts.take_shaped("dictionary", train.n_features(), None)?;
         let classes = parts.take_blocks("atom_counts", d.ncols())?;
@@ -94,8 +109,23 @@ impl Iterate {
         if d.ncols() == 0 {
             return Err(Error::Data("the state has no atoms of classes".into()));
         }
+        let ahead = parts.take_shaped("ahead", d.nrows(), d.ncols() + shared.ncols())?;
         let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
-        Ok(Iterate { atoms, unsettled })
+        Ok(Iterate { atoms, ahead, pace, value, unsettled })
+    }
+
+    /// The atoms after an iteration of this value, and where the next one looks for its codes.
+    fn advance(&mut self, next: Atoms, value: f64, accelerate: bool) {
+        let pace = 0.5 * (1.0 + (1.0 + 4.0 * self.pace * self.pace).sqrt());
+        let momentum = if accelerate { (self.pace - 1.0) / pace } else { 0.0 };
+        self.ahead = &next.d + faer::Scale(momentum) * (&next.d - &self.atoms.d);
+        for atom in self.ahead.as_mut().col_iter_mut() {
+            let length = atom.norm_l2();
+            if momentum > 0.0 && length > 1.0 {
+                atom.iter_mut().for_each(|v| *v /= length);
+            }
+        }
+        (self.atoms, self.value, self.pace) = (next, value, pace);
     }
 }
 
@@ -127,31 +157,37 @@ impl Fit for Copar {
         };
 
         let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
-        let Iterate { mut atoms, mut unsettled } = match from {
+        let mut held = match from {
             None => self.start(data, watch)?,
             Some(state) => Iterate::restore(state, data)?,
         };
         for iter in iterations.left() {
-            let before = atoms.d.clone();
-            let z = CodeStep::new(&atoms, 0.5 * self.lambda).solve(data);
-            let settled = self.dictionary_step(data, &mut atoms, &z)?;
-            unsettled = usize::saturating_add(unsettled, usize::from(!settled));
-            let terms = self.terms(data, &atoms, &z);
-            let change = relative_change(&atoms.d, &before);
+            let (mut next, mut terms, mut settled) = self.both_steps(data, &held.atoms, &held.ahead)?;
+            let value = |terms: &[Term]| terms.iter().map(|term| term.1).sum::<f64>();
+            if held.ahead != held.atoms.d && value(&terms) > held.value {
+                (next, terms, settled) = self.both_steps(data, &held.atoms, &held.atoms.d)?;
+                held.pace = 1.0;
+            }
+            let change = relative_change(&next.d, &held.atoms.d);
+            held.advance(next, value(&terms), self.accelerate);
+            held.unsettled = held.unsettled.saturating_add(usize::from(!settled));
             let done = Done {
                 terms: &terms,
                 change: Some(change),
-                model: &|| Ok(model(&atoms)),
+                model: &|| Ok(model(&held.atoms)),
                 state: &|state| {
-                    let state = state.with("dictionary", atoms.of_classes().as_ref());
-                    let state = state.with("shared", atoms.shared().as_ref()).with_value("unsettled", unsettled);
-                    state.with_blocks("atom_counts", &atoms.classes)
+                    let state = state.with("dictionary", held.atoms.of_classes().as_ref());
+                    let state = state.with("shared", held.atoms.shared().as_ref()).with("ahead", &held.ahead);
+                    let state = state.with_value("pace", held.pace).with_value("value", Some(held.value));
+                    let state = state.with_value("unsettled", held.unsettled);
+                    state.with_blocks("atom_counts", &held.atoms.classes)
                 },
             };
             if iterations.report(iter, &done, watch)?.is_break() {
                 break;
             }
         }
+        let Iterate { atoms, unsettled, .. } = held;
         if unsettled > 0 {
             watch.warn(&format!(
                 "COPAR: in {unsettled} iterations a dictionary step ran out of steps and found nothing better"
@@ -178,7 +214,17 @@ impl Copar {
         let (d, classes) = class_start(train, self.atoms_per_class, watch)?;
         let shared = shared_start(train, self.shared_atoms, &classes, watch)?;
         let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
-        Ok(Iterate { atoms, unsettled: 0 })
+        Ok(Iterate { ahead: atoms.d.clone(), atoms, pace: 1.0, value: f64::INFINITY, unsettled: 0 })
+    }
+
+    /// The codes for the atoms `at`, then new atoms from `atoms`, with the terms of `J` and whether all steps settled.
+    fn both_steps(&self, train: &Dataset, atoms: &Atoms, at: &Mat<f64>) -> Result<(Atoms, [Term; 4], bool)> {
+        let mut next = Atoms { d: at.clone(), ..atoms.clone() };
+        let z = CodeStep::new(&next, 0.5 * self.lambda).solve(train);
+        next.d.copy_from(&atoms.d);
+        let settled = self.dictionary_step(train, &mut next, &z)?;
+        let terms = self.terms(train, &next, &z);
+        Ok((next, terms, settled))
     }
 
     /// The atoms of one class after the other, then the shared ones; false if one ran out of steps, see [`Incoherent::update`].
@@ -220,7 +266,7 @@ impl Copar {
     }
 
     /// The terms of `J`.
-    fn terms(&self, train: &Dataset, atoms: &Atoms, z: &Mat<f64>) -> [(&'static str, f64); 4] {
+    fn terms(&self, train: &Dataset, atoms: &Atoms, z: &Mat<f64>) -> [Term; 4] {
         let n_atoms = atoms.classes.total();
         let mut fit = 0.5 * (train.x() - mul(&atoms.d, z)).squared_norm_l2();
         let mut foreign = 0.5 * z.subrows(0, n_atoms).squared_norm_l2();

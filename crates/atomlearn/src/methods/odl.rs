@@ -10,9 +10,12 @@
 //! 1. atoms that are nothing yet, or that no code has used for long, become samples of the batch;
 //! 2. codes `Z` of the batch by the lasso ([`crate::coding::lasso`]);
 //! 3. `A <- beta A + Z Z^T`, `B <- beta B + X Z^T`, `T <- beta T + H Z^T`;
-//! 4. one sweep of block coordinate descent on `|d_k| <= 1` for `A` and `B` ([`crate::update::block_descent`]).
+//! 4. one sweep of block coordinate descent on `|d_k| <= 1` for `A` and `B` ([`crate::update::block_descent`]), over the atoms that
+//!    the batch uses.
 //!
-//! Training from a data set shuffles it anew in each of `max_iter` passes. At the end all samples are coded with the final dictionary, which
+//! Training from a data set shuffles it anew in each of `max_iter` passes. From the second on a sample is known already: nothing is
+//! forgotten, but its new code replaces the one of the pass before, in the sums and as the place where the lasso starts (the paper's
+//! section on data sets of fixed size; `replace=false` forgets in all passes). At the end all samples are coded with the final dictionary, which
 //! gives the three sums without forgetting, and with them `W = T (A + ridge I)^-1`. The sums stay in the model: more batches can
 //! follow ([`Incremental`]). A new sample gets its lasso code `z` and the scores `W z`.
 //!
@@ -21,18 +24,20 @@
 //! coding of all samples, atoms that start as samples of every class.
 
 use crate::classifier::{AtomKind, Atoms};
-use crate::coding::lasso::{LassoCoder, LassoCodes, LassoLimits, LassoTask};
+use crate::coding::lasso::{LassoCoder, LassoCodes, LassoLimits, LassoTask, lasso, lasso_from};
+use crate::coding::sparse::SparseCodes;
 use crate::draw;
 use crate::fit::Incremental;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{
-    Spd, add_diagonal, column_energies, concat_columns, mul, mul_add, outer_gram, relative_change, select_columns,
+    Spd, add_diagonal, axpy, column, column_energies, column_major, concat_columns, gram, mul, mul_add, outer_gram,
+    relative_change, select_columns, wide,
 };
 use crate::methods::sparse_linear::{atom_counts, sample_atoms};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
 use crate::span::Span;
-use crate::update::block_descent::descend;
+use crate::update::block_descent::descend_some;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef, Scale};
 use rand::seq::SliceRandom;
@@ -42,6 +47,9 @@ const USUAL_ATOMS: usize = 10;
 
 /// An atom that no code has used is given up when this many samples per atom have been seen.
 const PATIENCE: usize = 10;
+
+/// Codes with a smaller share of entries enter the sums entry by entry, others by matrix products.
+const SPARSE: f64 = 0.15;
 
 params! {
     /// Parameters of ODL.
@@ -54,6 +62,8 @@ params! {
         batch_size: usize = 64, Domain::AtLeast(1);
         /// How fast older batches lose weight: batch s of t weighs `(s / t)^forgetting`; 0 keeps all alike.
         forgetting: f64 = 2.0, Domain::NonNegative;
+        /// From the second pass on, a sample's new code replaces its last one in the sums, and nothing is forgotten any more.
+        replace: bool = true, Domain::Flag;
         /// Maximum number of passes over the samples.
         max_iter: usize = 10, Domain::AtLeast(0), grid [3, 10, 30];
         /// Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early.
@@ -70,6 +80,8 @@ params! {
 struct Learned {
     /// `D`.
     dictionary: Mat<f64>,
+    /// `D^T D`, which follows the atoms while batches come.
+    gram: Mat<f64>,
     /// `A`: sum of `z z^T`.
     codes: Mat<f64>,
     /// `B`: sum of `x z^T`.
@@ -87,23 +99,59 @@ struct Cost {
     magnitudes: f64,
 }
 
+/// What a batch of samples that were seen before takes back.
+struct Replaced<'a> {
+    /// Their codes of the last pass.
+    codes: SparseCodes,
+    /// How many kept codes use each atom.
+    users: &'a mut [usize],
+}
+
 impl Learned {
     /// Atoms, and nothing seen yet.
     fn new(dictionary: Mat<f64>, n_classes: usize) -> Self {
         let (m, k) = dictionary.shape();
         let [codes, samples, labels] = [k, m, n_classes].map(|rows| Mat::zeros(rows, k));
-        Learned { dictionary, codes, samples, labels, batches: 0 }
+        Learned { gram: gram(&dictionary), dictionary, codes, samples, labels, batches: 0 }
     }
 
-    /// Adds what codes say to the sums, whose older part is weighted by `keep`.
-    fn add(&mut self, x: MatRef<'_, f64>, targets: &[usize], z: &Mat<f64>, keep: f64) {
-        self.codes = Scale(keep) * &self.codes + outer_gram(z);
-        self.samples = Scale(keep) * &self.samples;
-        mul_add(self.samples.as_mut(), 1.0, x, z.transpose());
-        self.labels = Scale(keep) * &self.labels;
-        for (i, &c) in targets.iter().enumerate() {
-            (0..z.nrows()).for_each(|k| self.labels[(c, k)] += z[(k, i)]);
+    /// What was seen so far counts so much less.
+    fn forget(&mut self, keep: f64) {
+        self.codes *= Scale(keep);
+        self.samples *= Scale(keep);
+        self.labels *= Scale(keep);
+    }
+
+    /// Adds `weight` times what codes say to the sums.
+    fn add(&mut self, x: MatRef<'_, f64>, targets: &[usize], codes: &SparseCodes, weight: f64) {
+        let mut store = None;
+        let x = column_major(x, &mut store);
+        let few = codes.n_entries() as f64 <= SPARSE * (codes.n_atoms() * codes.n_samples()) as f64;
+        if !few {
+            let z = codes.to_dense();
+            self.codes += Scale(weight) * outer_gram(&z);
+            mul_add(self.samples.as_mut(), weight, x, z.transpose());
         }
+        for (i, &c) in targets.iter().enumerate() {
+            let (atoms, values) = codes.sample(i);
+            for (&k, &z) in atoms.iter().zip(values) {
+                self.labels[(c, k)] += weight * z;
+                if few {
+                    let products = self.codes.col_as_slice_mut(k);
+                    atoms.iter().zip(values).for_each(|(&l, v)| products[l] += weight * (z * v));
+                    let sum = self.samples.col_as_slice_mut(k);
+                    wide!(axpy(weight * z, column(x, i), sum));
+                }
+            }
+        }
+    }
+
+    /// The sums of nothing but these codes.
+    fn restart_sums(&mut self, x: MatRef<'_, f64>, targets: &[usize], codes: &SparseCodes) {
+        for sum in [&mut self.codes, &mut self.samples, &mut self.labels] {
+            sum.fill(0.0);
+        }
+        self.add(x, targets, codes, 1.0);
     }
 
     /// Atoms that are nothing yet, or that no code has used for long, start again as samples of the batch: those that are coded worst
@@ -111,20 +159,55 @@ impl Learned {
     fn wake_idle_atoms(&mut self, x: MatRef<'_, f64>, lambda: f64) {
         let n_atoms = self.dictionary.ncols();
         let had_its_chance = self.batches.saturating_mul(x.ncols()) >= PATIENCE * n_atoms;
-        let empty = |k: usize| self.dictionary.col(k).squared_norm_l2() <= 0.0;
+        let empty = |k: usize| self.gram[(k, k)] <= 0.0;
         let idle = |&k: &usize| empty(k) || (had_its_chance && self.codes[(k, k)] <= 0.0);
         let idle: Vec<usize> = (0..n_atoms).filter(idle).collect();
         if idle.is_empty() {
             return;
         }
-        let costs = lasso_codes(self.dictionary.as_ref(), x, lambda).squared_residuals;
+        let costs = self.lasso_codes(x, lambda, None).squared_residuals;
         let energies = column_energies(x);
         let mut worst: Vec<usize> = (0..x.ncols()).filter(|&i| energies[i] > 0.0 && energies[i].is_finite()).collect();
         worst.sort_by(|&i, &j| costs[j].total_cmp(&costs[i]));
-        for (k, i) in idle.into_iter().zip(worst) {
+        for (&k, i) in idle.iter().zip(worst) {
             let length = energies[i].sqrt();
             (0..x.nrows()).for_each(|row| self.dictionary[(row, k)] = x[(row, i)] / length);
         }
+        self.follow(&idle);
+    }
+
+    /// Codes of a batch, from `near` where codes of the same samples are at hand.
+    fn lasso_codes(&self, x: MatRef<'_, f64>, lambda: f64, near: Option<&SparseCodes>) -> LassoCodes {
+        let correlations = mul(self.dictionary.transpose(), x);
+        let (gram, b, energies) = (self.gram.as_ref(), correlations.as_ref(), column_energies(x));
+        match near {
+            Some(near) => lasso_from(near, gram, b, &energies, lambda, LassoLimits::default()),
+            None => lasso(gram, b, &energies, LassoTask::Penalized(lambda), LassoLimits::default()),
+        }
+    }
+
+    /// The Gram matrix after these atoms have changed.
+    fn follow(&mut self, atoms: &[usize]) {
+        if 2 * atoms.len() > self.dictionary.ncols() {
+            self.gram = gram(&self.dictionary);
+            return;
+        }
+        let changed = mul(self.dictionary.transpose(), select_columns(&self.dictionary, atoms));
+        for (column, &k) in changed.col_iter().zip(atoms) {
+            self.gram.col_mut(k).copy_from(column);
+        }
+        for (column, &k) in changed.col_iter().zip(atoms) {
+            (0..column.nrows()).for_each(|l| self.gram[(k, l)] = column[l]);
+        }
+    }
+
+    /// Takes an atom that no code uses out of the sums; returns false.
+    fn clear(&mut self, k: usize) -> bool {
+        self.codes.col_mut(k).fill(0.0);
+        self.codes.row_mut(k).fill(0.0);
+        self.samples.col_mut(k).fill(0.0);
+        self.labels.col_mut(k).fill(0.0);
+        false
     }
 
     /// `W = T (A + ridge I)^-1`.
@@ -135,41 +218,81 @@ impl Learned {
     }
 }
 
-/// Codes of samples over a dictionary.
-fn lasso_codes(dictionary: MatRef<'_, f64>, x: MatRef<'_, f64>, lambda: f64) -> LassoCodes {
-    code(&LassoCoder::plain(dictionary), dictionary, x, lambda)
-}
-
 fn code(coder: &LassoCoder, dictionary: MatRef<'_, f64>, x: MatRef<'_, f64>, lambda: f64) -> LassoCodes {
     let correlations = mul(dictionary.transpose(), x);
     coder.codes(&correlations, &column_energies(x), LassoTask::Penalized(lambda), LassoLimits::default())
 }
 
 impl Odl {
-    /// One batch; returns what its codes cost before the dictionary changed.
-    fn learn_batch(&self, learned: &mut Learned, x: MatRef<'_, f64>, targets: &[usize]) -> Cost {
+    /// One batch; returns its codes and what they cost before the dictionary changed. With `old` codes of these samples, the new ones
+    /// take their place, else older batches lose weight.
+    fn learn_batch(
+        &self,
+        learned: &mut Learned,
+        x: MatRef<'_, f64>,
+        targets: &[usize],
+        old: Option<Replaced<'_>>,
+    ) -> LassoCodes {
         learned.wake_idle_atoms(x, self.lambda);
-        let found = lasso_codes(learned.dictionary.as_ref(), x, self.lambda);
-        let z = found.codes.to_dense();
+        let found = learned.lasso_codes(x, self.lambda, old.as_ref().map(|old| &old.codes));
         learned.batches = learned.batches.saturating_add(1);
-        let keep = (1.0 - 1.0 / learned.batches as f64).powf(self.forgetting);
-        learned.add(x, targets, &z, keep);
-        descend(&learned.samples, &learned.codes, &mut learned.dictionary, 1, 0.0);
-        Cost { residual: found.squared_residuals.iter().sum(), magnitudes: z.norm_l1() }
+        let mut used = vec![false; learned.dictionary.ncols()];
+        found.codes.each_atom(|k| used[k] = true);
+        match &old {
+            Some(old) => {
+                old.codes.each_atom(|k| used[k] = true);
+                learned.add(x, targets, &old.codes, -1.0);
+            }
+            None => learned.forget((1.0 - 1.0 / learned.batches as f64).powf(self.forgetting)),
+        }
+        learned.add(x, targets, &found.codes, 1.0);
+        let mut used: Vec<usize> = (0..used.len()).filter(|&k| used[k]).collect();
+        if let Some(old) = old {
+            old.codes.each_atom(|k| old.users[k] -= 1);
+            found.codes.each_atom(|k| old.users[k] += 1);
+            // What is left of the sums of an atom without users is rounding: its direction would mean nothing.
+            used.retain(|&k| old.users[k] > 0 || learned.clear(k));
+        }
+        descend_some(&learned.samples, &learned.codes, &mut learned.dictionary, &used);
+        learned.follow(&used);
+        found
     }
 
-    /// All samples in a new order, batch by batch; returns the mean cost of a sample.
-    fn pass(&self, learned: &mut Learned, train: &Dataset, targets: &[usize], number: usize) -> Cost {
+    /// All samples in a new order, batch by batch; returns the mean cost of a sample. `kept` are the codes of the pass before, then those
+    /// of this one.
+    fn pass(
+        &self,
+        learned: &mut Learned,
+        kept: &mut Option<SparseCodes>,
+        (train, targets): (&Dataset, &[usize]),
+        number: usize,
+    ) -> Cost {
         let n = train.n_samples();
         let mut order: Vec<usize> = (0..n).collect();
         order.shuffle(&mut draw::stream(self.seed, number));
+        learned.gram = gram(&learned.dictionary);
+        let mut users = vec![0usize; learned.dictionary.ncols()];
+        if let Some(kept) = kept {
+            kept.each_atom(|k| users[k] += 1);
+            learned.restart_sums(train.x(), targets, kept);
+        }
+        let mut new = SparseCodes::new(learned.dictionary.ncols());
         let mut sum = Cost::default();
         for places in order.chunks(self.batch_size) {
             let x = select_columns(train.x(), places);
             let of_batch: Vec<usize> = places.iter().map(|&i| targets[i]).collect();
-            let cost = self.learn_batch(learned, x.as_ref(), &of_batch);
-            sum.residual += cost.residual;
-            sum.magnitudes += cost.magnitudes;
+            let old = kept.as_ref().map(|kept| Replaced { codes: kept.select(places), users: &mut users });
+            let found = self.learn_batch(learned, x.as_ref(), &of_batch, old);
+            sum.residual += found.squared_residuals.iter().sum::<f64>();
+            sum.magnitudes += found.codes.magnitudes();
+            if self.replace {
+                new.append(&found.codes);
+            }
+        }
+        if self.replace {
+            let mut place = vec![0; n];
+            order.iter().enumerate().for_each(|(p, &i)| place[i] = p);
+            *kept = Some(new.select(&place));
         }
         Cost { residual: sum.residual / n as f64, magnitudes: sum.magnitudes / n as f64 }
     }
@@ -178,7 +301,7 @@ impl Odl {
     fn sums(&self, dictionary: &Mat<f64>, train: &Dataset, targets: &[usize]) -> Learned {
         let mut learned = Learned::new(dictionary.clone(), train.n_classes());
         let z = code(&LassoCoder::penalized(dictionary), dictionary.as_ref(), train.x(), self.lambda);
-        learned.add(train.x(), targets, &z.codes.to_dense(), 1.0);
+        learned.add(train.x(), targets, &z.codes, 1.0);
         learned.batches = train.n_samples().div_ceil(self.batch_size);
         learned
     }
@@ -208,18 +331,22 @@ impl Fit for Odl {
             OdlModel::new(full.classes().to_vec(), learned.lifted(&span), self)
         };
 
-        let mut learned = match from {
-            None => Learned::new(concat_columns(&sample_atoms(train, &counts, self.seed)), train.n_classes()),
+        let (mut learned, mut kept) = match from {
+            None => (Learned::new(concat_columns(&sample_atoms(train, &counts, self.seed)), train.n_classes()), None),
             Some(state) => {
                 let batches = state.value("batches")?;
                 let mut parts = state.into_parts(train.classes());
                 let learned = Learned::take(&mut parts, (train.n_features(), Some(counts.total())))?;
-                Learned { batches, ..learned }
+                let kept = match self.replace {
+                    true => Some(SparseCodes::restore(&mut parts, counts.total(), train.n_samples())?),
+                    false => None,
+                };
+                (Learned { batches, ..learned }, kept)
             }
         };
         for iter in iterations.left() {
             let before = learned.dictionary.clone();
-            let cost = self.pass(&mut learned, train, &targets, iter);
+            let cost = self.pass(&mut learned, &mut kept, (train, &targets), iter);
             let terms = [("reconstruction", 0.5 * cost.residual), ("sparsity", self.lambda * cost.magnitudes)];
             let objective = terms[0].1 + terms[1].1;
             if !objective.is_finite() || !learned.dictionary.is_all_finite() {
@@ -234,6 +361,7 @@ impl Fit for Odl {
                     let mut parts = Parts::default();
                     learned.store(&mut parts);
                     let state = state.with_value("batches", learned.batches);
+                    let state = kept.iter().fold(state, |state, kept| kept.store(state));
                     parts.iter().fold(state, |state, (name, part)| state.with(name, part))
                 },
             };
@@ -268,8 +396,9 @@ impl Incremental for Odl {
             return Err(Error::numeric("ODL", "a sample is too long to be squared; scale the samples to unit norm"));
         }
         let mut learned = model.learned.clone();
+        learned.gram = gram(&learned.dictionary);
         for (b, of_batch) in targets.chunks(self.batch_size).enumerate() {
-            self.learn_batch(&mut learned, x.subcols(b * self.batch_size, of_batch.len()), of_batch);
+            self.learn_batch(&mut learned, x.subcols(b * self.batch_size, of_batch.len()), of_batch, None);
         }
         if !learned.dictionary.is_all_finite() || !learned.codes.is_all_finite() {
             return Err(Error::numeric("ODL", "the sums are no longer finite; scale the samples to unit norm"));
@@ -293,7 +422,7 @@ impl Learned {
         let codes = parts.take_shaped("code_sums", k, k)?;
         let samples = parts.take_shaped("sample_sums", m, k)?;
         let labels = parts.take_shaped("label_sums", parts.classes.len(), k)?;
-        Ok(Learned { dictionary, codes, samples, labels, batches: 0 })
+        Ok(Learned { gram: gram(&dictionary), dictionary, codes, samples, labels, batches: 0 })
     }
 
     /// The same among all features.
@@ -321,6 +450,8 @@ impl OdlModel {
 
     fn with_weights(classes: Vec<String>, learned: Learned, weights: Mat<f64>, lambda: f64) -> Self {
         let coder = LassoCoder::penalized(&learned.dictionary);
+        // The coder has it.
+        let learned = Learned { gram: Mat::new(), ..learned };
         OdlModel { classes, learned, weights, coder, lambda }
     }
 

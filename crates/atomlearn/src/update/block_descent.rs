@@ -1,13 +1,15 @@
 //! A dictionary by block coordinate descent, one atom at a time: inside the ball `|d_k| <= 1` (the update of online
 //! dictionary learning; Mairal et al., JMLR 2010) or on the sphere `|d_k| = 1`.
 
-use crate::linalg::{View, dot, frobenius, mul_add};
+use crate::linalg::{View, add_columns, dot, frobenius, mul_add, select_columns, wide};
 use faer::{Mat, MatRef};
 
 /// Atoms whose residual is formed by one product; changes within are followed up one by one.
 const TOGETHER: usize = 32;
 /// An atom whose best direction is shorter than this is dead.
 const DEAD: f64 = 1e-6;
+/// Below this share of entries that are not zero, `D F_k` is taken from these alone.
+const SPARSE: f64 = 0.2;
 
 /// Sweeps over the atoms until a sweep moves the dictionary by less than `tol` of its size; returns the sweeps done.
 ///
@@ -16,20 +18,50 @@ const DEAD: f64 = 1e-6;
 pub fn descend(e: impl View, f: impl View, d: &mut Mat<f64>, max_sweeps: usize, tol: f64) -> usize {
     let (e, f) = (e.view(), f.view());
     for done in 1..=max_sweeps {
-        let moved = sweep(e, f, d, |k, a, old| {
-            let weight = f[(k, k)];
-            let scale = weight.max(dot(a, a).sqrt());
-            if weight > 0.0 && scale.is_finite() {
-                a.iter_mut().for_each(|v| *v /= scale);
-            } else {
-                a.copy_from_slice(old);
-            }
-        });
+        let moved = sweep(e, f, d, |k, a, old| into_ball(f[(k, k)], a, old));
         if moved.sqrt() <= tol * frobenius(&d) {
             return done;
         }
     }
     max_sweeps
+}
+
+/// `a / max(weight, |a|)`; an atom of no weight stays.
+#[inline(always)]
+fn into_ball(weight: f64, a: &mut [f64], old: &[f64]) {
+    let scale = weight.max(dot(a, a).sqrt());
+    if weight > 0.0 && scale.is_finite() {
+        a.iter_mut().for_each(|v| *v /= scale);
+    } else {
+        a.copy_from_slice(old);
+    }
+}
+
+/// One sweep of [`descend`] over these atoms alone. Where few codes meet, most entries of `F` are zero, and only the others are read.
+pub fn descend_some(e: &Mat<f64>, f: &Mat<f64>, d: &mut Mat<f64>, atoms: &[usize]) {
+    let partners = |k: usize| f.col_as_slice(k).iter().filter(|v| **v != 0.0).count();
+    let entries: usize = atoms.iter().map(|&k| partners(k)).sum();
+    if entries as f64 > SPARSE * (atoms.len() * f.nrows()) as f64 {
+        let (e, f) = (select_columns(e, atoms), select_columns(f, atoms));
+        sweep_listed(e.as_ref(), f.as_ref(), d, atoms, |k, p, a, old| into_ball(f[(k, p)], a, old));
+        return;
+    }
+    let (mut rows, mut weights, mut a) = (Vec::new(), Vec::new(), Vec::new());
+    for &k in atoms {
+        let column = f.col_as_slice(k);
+        rows.clear();
+        rows.extend((0..column.len()).filter(|&l| l != k && column[l] != 0.0));
+        weights.clear();
+        weights.extend(rows.iter().map(|&l| -column[l]));
+        a.clear();
+        a.extend_from_slice(e.col_as_slice(k));
+        wide!({
+            // Without its own part, `F_kk d_k` need not be added again.
+            add_columns(&weights, |j| d.col_as_slice(rows[j]), &mut a);
+            into_ball(column[k], &mut a, d.col_as_slice(k));
+        });
+        d.col_as_slice_mut(k).copy_from_slice(&a);
+    }
 }
 
 /// One sweep on the sphere, `d_k = a / |a|` with `a = E_k - D F_k + F_kk d_k`, the exact minimiser over atom `k`; returns
@@ -56,7 +88,19 @@ fn sweep(
     d: &mut Mat<f64>,
     mut update: impl FnMut(usize, &mut [f64], &[f64]),
 ) -> f64 {
-    let (m, n_atoms) = d.shape();
+    let atoms: Vec<usize> = (0..d.ncols()).collect();
+    sweep_listed(e, f, d, &atoms, |k, _, a, old| update(k, a, old))
+}
+
+/// The same over some atoms, whose columns `e` and `f` have; `update` is told the atom and its place in the list.
+fn sweep_listed(
+    e: MatRef<'_, f64>,
+    f: MatRef<'_, f64>,
+    d: &mut Mat<f64>,
+    atoms: &[usize],
+    mut update: impl FnMut(usize, usize, &mut [f64], &[f64]),
+) -> f64 {
+    let (m, n_atoms) = (d.nrows(), atoms.len());
     let mut changes = Mat::zeros(m, TOGETHER.min(n_atoms));
     let mut moved = 0.0;
     for start in (0..n_atoms).step_by(TOGETHER) {
@@ -64,15 +108,16 @@ fn sweep(
         let mut residual = e.subcols(start, width).to_owned();
         mul_add(residual.as_mut(), -1.0, &d, f.subcols(start, width));
         for p in 0..width {
-            let k = start + p;
+            let k = atoms[start + p];
             let a = residual.col_as_slice_mut(p);
             let old = d.col_as_slice(k).to_vec();
-            a.iter_mut().zip(&old).for_each(|(a, d)| *a += f[(k, k)] * d);
+            let own = f[(k, start + p)];
+            a.iter_mut().zip(&old).for_each(|(a, d)| *a += own * d);
             for q in 0..p {
-                let weight = f[(start + q, k)];
+                let weight = f[(atoms[start + q], start + p)];
                 a.iter_mut().zip(changes.col_as_slice(q)).for_each(|(a, c)| *a -= weight * c);
             }
-            update(k, a, &old);
+            update(k, start + p, a, &old);
             let change = changes.col_as_slice_mut(p);
             (0..m).for_each(|i| change[i] = a[i] - old[i]);
             moved += dot(change, change);
@@ -89,7 +134,7 @@ mod tests {
         value,
     };
     use super::*;
-    use crate::linalg::{column_norms, gram};
+    use crate::linalg::{column_norms, gram, outer_gram};
 
     #[test]
     fn every_atom_lowers_the_objective_and_stays_in_the_ball() {
@@ -129,6 +174,28 @@ mod tests {
             (0..6).for_each(|i| plain[(i, k)] = a[(i, 0)] / norm);
         }
         assert!((plain - blocked).norm_max() < 1e-9);
+    }
+
+    #[test]
+    fn a_sweep_over_some_atoms_is_that_over_all_with_the_others_held() {
+        // Dense: blocks of products; codes of three atoms each: single entries.
+        for used in [60, 3] {
+            let z = Mat::from_fn(60, 90, |k, i| if (k + 60 - i % 60) % 60 < used { noise(k, i) } else { 0.0 });
+            let f = outer_gram(&z);
+            let (e, start) = (Mat::from_fn(6, 60, noise), Mat::from_fn(6, 60, |i, j| 0.3 * noise(j, i + 7)));
+            let atoms: Vec<usize> = (0..60).filter(|k| k % 3 != 1).collect();
+            let mut some = start.clone();
+            descend_some(&e, &f, &mut some, &atoms);
+            let mut plain = start.clone();
+            for &k in &atoms {
+                let old = plain.subcols(k, 1).to_owned();
+                let a = e.subcols(k, 1) - &plain * f.subcols(k, 1) + faer::Scale(f[(k, k)]) * old;
+                let scale = a.norm_l2().max(f[(k, k)]);
+                (0..6).for_each(|i| plain[(i, k)] = a[(i, 0)] / scale);
+            }
+            assert!((plain - &some).norm_max() < 1e-9, "{used}");
+            assert!((0..60).filter(|k| k % 3 == 1).all(|k| some.col(k) == start.col(k)));
+        }
     }
 
     #[test]

@@ -186,6 +186,19 @@ impl LassoSolver {
         }
     }
 
+    /// A code that is no longer optimal: its entries and their signs, with correlations that fit them.
+    #[inline(always)]
+    pub fn start_near(&mut self, gram: &impl Gram, b: &[f64], (atoms, values): (&[usize], &[f64])) {
+        self.start(b);
+        for (&k, &z) in atoms.iter().zip(values).filter(|(_, z)| **z != 0.0) {
+            self.active.push(k);
+            self.z.push(z);
+            self.signs.push(z.signum());
+            self.inside[k] = true;
+        }
+        self.refresh(gram, b);
+    }
+
     /// Follows a path of penalties and at its end solves until the duality gap is at most `gap`.
     #[inline(always)]
     pub fn descend(

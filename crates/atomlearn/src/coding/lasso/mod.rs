@@ -112,7 +112,21 @@ pub fn lasso(
     limits: LassoLimits,
 ) -> LassoCodes {
     let mut store = None;
-    run(&Dense(column_major(gram, &mut store)), correlations, energies, task, limits)
+    run(&Dense(column_major(gram, &mut store)), correlations, energies, task, None, limits)
+}
+
+/// Like [`lasso`] with a penalty, from `near`: codes of the same samples over atoms that have moved a little since. Few steps are left.
+pub fn lasso_from(
+    near: &SparseCodes,
+    gram: MatRef<'_, f64>,
+    correlations: MatRef<'_, f64>,
+    energies: &[f64],
+    penalty: f64,
+    limits: LassoLimits,
+) -> LassoCodes {
+    let mut store = None;
+    let gram = Dense(column_major(gram, &mut store));
+    run(&gram, correlations, energies, LassoTask::Penalized(penalty), Some(near), limits)
 }
 
 /// Like [`lasso`] with a penalty, faster for codes with few zeros: those are found with the inverse of the Gram matrix
@@ -175,7 +189,7 @@ pub fn lasso_with_identity(
         dictionary: column_major(dictionary, &mut store_d),
         transposed: transposed.as_ref(),
     };
-    run(&gram, correlations, energies, task, limits)
+    run(&gram, correlations, energies, task, None, limits)
 }
 
 fn run(
@@ -183,6 +197,7 @@ fn run(
     correlations: MatRef<'_, f64>,
     energies: &[f64],
     task: LassoTask,
+    near: Option<&SparseCodes>,
     limits: LassoLimits,
 ) -> LassoCodes {
     let n = correlations.ncols();
@@ -194,9 +209,13 @@ fn run(
             let mut part = LassoCodes::empty(gram.len());
             for (i, &energy) in energies.iter().enumerate().take(n).skip(block * BLOCK).take(BLOCK) {
                 let sample = Sample { b: column(correlations, i), energy, limits };
-                wide!(match task {
-                    LassoTask::Penalized(penalty) => sample.penalized(gram, solver, penalty, &mut part),
-                    LassoTask::Within(epsilon) => sample.within(gram, solver, epsilon, &mut part),
+                wide!(match (task, near) {
+                    (LassoTask::Penalized(penalty), Some(near)) => {
+                        solver.start_near(gram, sample.b, near.sample(i));
+                        sample.descend(gram, solver, PenaltyPath { from: penalty, to: penalty }, &mut part);
+                    }
+                    (LassoTask::Penalized(penalty), None) => sample.penalized(gram, solver, penalty, &mut part),
+                    (LassoTask::Within(epsilon), _) => sample.within(gram, solver, epsilon, &mut part),
                 });
             }
             part

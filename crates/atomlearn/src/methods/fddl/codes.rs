@@ -1,12 +1,17 @@
 //! The code step of FDDL and LRSDL: a convex problem in all codes at once.
 
-use crate::linalg::{View, column_energies, concat_columns, dot, gram, inner, mul, mul_add, top_eigenvalue};
+use crate::linalg::{
+    View, axpy, column, column_energies, column_major, concat_columns, dot, gram, inner, mul, mul_add, top_eigenvalue,
+    wide,
+};
 use crate::{Blocks, Mat, MatRef};
 use faer::MatMut;
 use rayon::prelude::*;
 
-/// Columns handled by one task.
-const COLUMNS: usize = 32;
+/// Columns handled by one task: few enough to stay in a core's own memory, enough to be worth a matrix product.
+const COLUMNS: usize = 96;
+/// Sums that go side by side.
+const LANES: usize = 8;
 
 /// The code problem for a fixed dictionary:
 ///
@@ -96,22 +101,23 @@ impl<'a> CodeStep<'a> {
             return;
         }
         let start = z.clone();
-        let mut v = z.clone();
         let mut old = z.clone();
-        let mut gradient = Mat::zeros(z.nrows(), z.ncols());
+        let mut averages = self.averages(z.as_ref());
+        let mut old_averages = averages.clone();
         let mut t = 1.0f64;
+        let mut momentum = 0.0;
         for _ in 0..max_iter {
-            self.gradient(v.as_ref(), gradient.as_mut());
+            let ahead = averages.ahead(&old_averages, momentum);
+            let moves = self.step(z.as_ref(), &mut old, momentum, &ahead, lipschitz);
             std::mem::swap(&mut old, z);
-            let moves = self.shrink(z, &v, &gradient, &old, lipschitz);
-            // Momentum that points uphill, <v - z, z - old> > 0, starts again from zero.
-            let next = if moves.uphill > 0.0 { 1.0 } else { 0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt()) };
-            let momentum = if moves.uphill > 0.0 { 0.0 } else { (t - 1.0) / next };
-            t = next;
-            extrapolate(&mut v, z, &old, momentum);
             if moves.change <= tol * tol * moves.norm {
                 break;
             }
+            old_averages = std::mem::replace(&mut averages, self.averages(z.as_ref()));
+            // Momentum that points uphill, <v - z, z - old> > 0, starts again from zero.
+            let next = if moves.uphill > 0.0 { 1.0 } else { 0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt()) };
+            momentum = if moves.uphill > 0.0 { 0.0 } else { (t - 1.0) / next };
+            t = next;
         }
         let value = |z: &Mat<f64>| self.terms(z).iter().map(|term| term.1).sum::<f64>();
         if value(z) > value(&start) {
@@ -119,26 +125,29 @@ impl<'a> CodeStep<'a> {
         }
     }
 
-    /// `z = soft(v - grad / L, lambda1 / L)` and what the stopping and restart rules need.
-    fn shrink(&self, z: &mut Mat<f64>, v: &Mat<f64>, gradient: &Mat<f64>, old: &Mat<f64>, lipschitz: f64) -> Moves {
-        let step = 1.0 / lipschitz;
-        let threshold = self.lambda1 / lipschitz;
-        let parts: Vec<Moves> = z
+    /// `soft(v - grad / L, lambda1 / L)` at `v = z + momentum (z - old)` takes the place of `old`; `ahead` are the averages of `v`. Also what
+    /// the stopping and restart rules need. Everything that belongs to a column is done while it is at hand.
+    fn step(&self, z: MatRef<'_, f64>, old: &mut Mat<f64>, momentum: f64, ahead: &Averages, lipschitz: f64) -> Moves {
+        let (step, threshold) = (1.0 / lipschitz, self.lambda1 / lipschitz);
+        let labels = self.samples.labels();
+        let parts: Vec<Moves> = old
             .as_mut()
             .par_col_chunks_mut(COLUMNS)
             .enumerate()
             .map(|(p, mut part)| {
+                let first = p * COLUMNS;
+                let z = z.subcols(first, part.ncols());
+                let mut v = z.to_owned();
+                for j in 0..v.ncols() {
+                    extrapolate(v.col_as_slice_mut(j), column(part.as_ref(), j), momentum);
+                }
+                let mut gradient = Mat::zeros(v.nrows(), v.ncols());
+                self.gradient_of((first, &labels), v.as_ref(), ahead, gradient.as_mut());
                 let mut sum = Moves::default();
-                for j in 0..part.ncols() {
-                    let i = p * COLUMNS + j;
-                    let v = v.col_as_slice(i);
-                    let g = gradient.col_as_slice(i);
-                    let old = old.col_as_slice(i);
-                    let z = match part.as_mut().col_mut(j).try_as_col_major_mut() {
-                        Some(z) => z.as_slice_mut(),
-                        None => unreachable!("columns of an owned matrix are contiguous"),
-                    };
-                    sum.add(shrink_column(z, v, g, old, step, threshold));
+                for j in 0..v.ncols() {
+                    let (v, g, z) = (v.col_as_slice(j), gradient.col_as_slice(j), column(z, j));
+                    let new = column_mut(part.as_mut(), j);
+                    sum.add(wide!(shrink_column(new, v, g, z, step, threshold)));
                 }
                 sum
             })
@@ -148,22 +157,67 @@ impl<'a> CodeStep<'a> {
         all
     }
 
-    /// `grad f(Z)`.
-    pub fn gradient(&self, z: MatRef<'_, f64>, mut out: MatMut<'_, f64>) {
+    fn averages(&self, z: MatRef<'_, f64>) -> Averages {
         let (own_codes, shared_codes) = z.split_at_row(self.gram.nrows());
-        let (mut own_out, shared_out) = out.as_mut().split_at_row_mut(self.gram.nrows());
         let (means, mean) = class_means(own_codes, self.samples);
-        let labels = self.samples.labels();
-        own_out.as_mut().par_col_iter_mut().enumerate().with_min_len(COLUMNS).for_each(|(i, out)| {
-            let b = self.correlations.col(i);
-            let own = means.col(labels[i]);
-            let entry = |k: usize| self.lambda2 * (2.0 * (z[(k, i)] - own[k]) + mean[k]) - b[k];
-            out.iter_mut().enumerate().for_each(|(k, g)| *g = entry(k));
-        });
+        Averages { means, mean, shared: crate::pca::mean(shared_codes) }
+    }
+
+    /// `grad f(Z)`.
+    #[cfg(test)]
+    pub fn gradient(&self, z: MatRef<'_, f64>, out: MatMut<'_, f64>) {
+        let z = z.to_owned();
+        self.gradient_of((0, &self.samples.labels()), z.as_ref(), &self.averages(z.as_ref()), out);
+    }
+
+    /// Columns of `grad f(Z)` from sample `first` on, with the averages of all codes.
+    fn gradient_of(
+        &self,
+        (first, labels): (usize, &[usize]),
+        z: MatRef<'_, f64>,
+        averages: &Averages,
+        out: MatMut<'_, f64>,
+    ) {
+        let n_atoms = self.gram.nrows();
+        let (own_codes, shared_codes) = z.split_at_row(n_atoms);
+        let (mut own_out, mut shared_out) = out.split_at_row_mut(n_atoms);
+        for j in 0..z.ncols() {
+            let b = &self.correlations.col_as_slice(first + j)[..n_atoms];
+            let own = &averages.means.col_as_slice(labels[first + j])[..n_atoms];
+            let (z, mean) = (&column(z, j)[..n_atoms], &averages.mean[..n_atoms]);
+            let out = &mut column_mut(own_out.as_mut(), j)[..n_atoms];
+            wide!({
+                for k in 0..n_atoms {
+                    out[k] = self.lambda2 * (2.0 * (z[k] - own[k]) + mean[k]) - b[k];
+                }
+            });
+        }
         mul_add(own_out.as_mut(), 1.0, &self.gram, own_codes);
         if let Some(shared) = &self.shared {
-            own_out += shared.pull(shared_codes, self.samples);
-            shared.gradient((own_codes, shared_codes), self.samples, self.lambda2, shared_out);
+            let lambda2 = self.lambda2;
+            for j in 0..z.ncols() {
+                let b = shared.correlations.col_as_slice(first + j);
+                let z = &column(z, j)[n_atoms..];
+                let out = column_mut(shared_out.as_mut(), j);
+                for (k, out) in out.iter_mut().enumerate() {
+                    *out = lambda2 * (z[k] - averages.shared[k]) - b[k];
+                }
+            }
+            mul_add(shared_out.as_mut(), 1.0, &shared.gram, shared_codes);
+            mul_add(own_out.as_mut(), 1.0, &shared.across, shared_codes);
+            mul_add(shared_out.as_mut(), 1.0, shared.across.transpose(), own_codes);
+            // Once more for the blocks of own class.
+            for j in 0..z.ncols() {
+                let range = shared.atoms.range(labels[first + j]);
+                let (own_z, shared_z) = column(z, j).split_at(n_atoms);
+                let own_out = &mut column_mut(own_out.as_mut(), j)[range.clone()];
+                let shared_out = column_mut(shared_out.as_mut(), j);
+                for (k, out) in shared_out.iter_mut().enumerate() {
+                    let across = &shared.across.col_as_slice(k)[range.clone()];
+                    *out += dot(across, &own_z[range.clone()]);
+                    own_out.iter_mut().zip(across).for_each(|(out, a)| *out += a * shared_z[k]);
+                }
+            }
         }
     }
 
@@ -209,26 +263,32 @@ impl Shared {
         double_own_blocks(pull.as_mut(), &self.atoms, samples);
         pull
     }
-
-    fn gradient(
-        &self,
-        (own_codes, shared_codes): (MatRef<'_, f64>, MatRef<'_, f64>),
-        samples: &Blocks,
-        lambda2: f64,
-        mut out: MatMut<'_, f64>,
-    ) {
-        out.copy_from(faer::Scale(lambda2) * from_their_mean(shared_codes) - &self.correlations);
-        mul_add(out.as_mut(), 1.0, &self.gram, shared_codes);
-        let mut doubled = own_codes.to_owned();
-        double_own_blocks(doubled.as_mut(), &self.atoms, samples);
-        mul_add(out, 1.0, self.across.transpose(), &doubled);
-    }
 }
 
 /// `Z_0` without the mean of its columns.
 fn from_their_mean(z: MatRef<'_, f64>) -> Mat<f64> {
     let mean = crate::pca::mean(z);
     Mat::from_fn(z.nrows(), z.ncols(), |k, i| z[(k, i)] - mean[k])
+}
+
+/// Mean codes of every class and of all samples, and the mean of the shared codes.
+#[derive(Clone)]
+struct Averages {
+    means: Mat<f64>,
+    mean: Vec<f64>,
+    shared: Vec<f64>,
+}
+
+impl Averages {
+    /// Those of `z + momentum (z - old)`.
+    fn ahead(&self, old: &Averages, momentum: f64) -> Averages {
+        let ahead = |new: &[f64], old: &[f64]| new.iter().zip(old).map(|(z, old)| z + momentum * (z - old)).collect();
+        Averages {
+            means: &self.means + faer::Scale(momentum) * (&self.means - &old.means),
+            mean: ahead(&self.mean, &old.mean),
+            shared: ahead(&self.shared, &old.shared),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -246,32 +306,43 @@ impl Moves {
     }
 }
 
+/// `z = soft(v - step g, threshold)`.
+#[inline(always)]
 fn shrink_column(z: &mut [f64], v: &[f64], g: &[f64], old: &[f64], step: f64, threshold: f64) -> Moves {
     let n = z.len();
-    let v = &v[..n];
-    let g = &g[..n];
-    let old = &old[..n];
-    for k in 0..n {
+    let (v, g, old) = (&v[..n], &g[..n], &old[..n]);
+    let [mut uphill, mut change, mut norm] = [[0.0; LANES]; 3];
+    let mut entry = |k: usize, lane: usize| {
         let moved = v[k] - step * g[k];
         z[k] = moved - moved.clamp(-threshold, threshold);
+        let apart = z[k] - old[k];
+        uphill[lane] += (v[k] - z[k]) * apart;
+        change[lane] += apart * apart;
+        norm[lane] += z[k] * z[k];
+    };
+    for start in (0..n / LANES * LANES).step_by(LANES) {
+        (0..LANES).for_each(|lane| entry(start + lane, lane));
     }
-    let mut sums = Moves::default();
-    for k in 0..n {
-        let change = z[k] - old[k];
-        sums.uphill += (v[k] - z[k]) * change;
-        sums.change += change * change;
-        sums.norm += z[k] * z[k];
-    }
-    sums
+    (n / LANES * LANES..n).for_each(|k| entry(k, 0));
+    Moves { uphill: uphill.iter().sum(), change: change.iter().sum(), norm: norm.iter().sum() }
 }
 
-/// `v = z + momentum (z - old)`.
-fn extrapolate(v: &mut Mat<f64>, z: &Mat<f64>, old: &Mat<f64>, momentum: f64) {
-    v.as_mut().par_col_iter_mut().enumerate().with_min_len(COLUMNS).for_each(|(i, v)| {
-        let z = z.col_as_slice(i);
-        let old = old.col_as_slice(i);
-        v.iter_mut().zip(z.iter().zip(old)).for_each(|(v, (z, old))| *v = z + momentum * (z - old));
+/// `v = z + momentum (z - old)`, for `v = z` at first.
+fn extrapolate(v: &mut [f64], old: &[f64], momentum: f64) {
+    let old = &old[..v.len()];
+    wide!({
+        for (v, old) in v.iter_mut().zip(old) {
+            *v += momentum * (*v - old);
+        }
     });
+}
+
+/// A column of a matrix whose columns are contiguous, as those of an owned one are.
+fn column_mut(a: MatMut<'_, f64>, j: usize) -> &mut [f64] {
+    match a.col_mut(j).try_as_col_major_mut() {
+        Some(column) => column.as_slice_mut(),
+        None => unreachable!("columns of an owned matrix are contiguous"),
+    }
 }
 
 /// Doubles the entries whose row and column belong to the same class.
@@ -295,13 +366,14 @@ pub(in crate::methods) fn distances_from(means: &Mat<f64>, z: impl View) -> Mat<
 
 /// Mean code of every class (atoms x classes) and of all samples.
 pub(in crate::methods) fn class_means(z: impl View, samples: &Blocks) -> (Mat<f64>, Vec<f64>) {
-    let z = z.view();
+    let mut store = None;
+    let z = column_major(z.view(), &mut store);
     let mut means = Mat::zeros(z.nrows(), samples.len());
     let mut mean = vec![0.0; z.nrows()];
     for (c, range) in samples.ranges().enumerate() {
         let size = range.len() as f64;
         for i in range {
-            means.col_mut(c).iter_mut().zip(z.col(i).iter()).for_each(|(m, v)| *m += v);
+            wide!(axpy(1.0, column(z, i), means.col_as_slice_mut(c)));
         }
         mean.iter_mut().zip(means.col(c).iter()).for_each(|(m, v)| *m += v / samples.total() as f64);
         means.col_mut(c).iter_mut().for_each(|m| *m /= size.max(1.0));

@@ -13,7 +13,7 @@ fn accuracy(model: &OdlModel, data: &Dataset) -> f64 {
 
 /// Mean of `1/2 |x - D z|^2 + lambda |z|_1`, from its definition.
 fn objective(d: &Mat<f64>, x: MatRef<'_, f64>, lambda: f64) -> f64 {
-    let z = lasso_codes(d.as_ref(), x, lambda).codes.to_dense();
+    let z = Learned::new(d.clone(), 2).lasso_codes(x, lambda, None).codes.to_dense();
     let magnitudes: f64 = z.col_iter().map(|column| column.iter().map(|v| v.abs()).sum::<f64>()).sum();
     (0.5 * (x - mul(d, &z)).squared_norm_l2() + lambda * magnitudes) / x.ncols() as f64
 }
@@ -87,9 +87,9 @@ fn older_batches_weigh_as_documented() {
             let places: Vec<usize> = (0..8).map(|j| 3 * j + s - 1).collect();
             let (x, targets) = (select_columns(train.x(), &places), places.iter().map(|&i| i / 12).collect::<Vec<_>>());
             let x = x.as_ref();
-            let z = lasso_codes(learned.dictionary.as_ref(), x, odl.lambda).codes.to_dense();
+            let z = learned.lasso_codes(x, odl.lambda, None).codes.to_dense();
             expected += Scale((s as f64 / 3.0).powf(forgetting)) * outer_gram(&z);
-            odl.learn_batch(&mut learned, x, &targets);
+            odl.learn_batch(&mut learned, x, &targets, None);
         }
         assert!((&learned.codes - expected).norm_max() < 1e-12);
     }
@@ -180,4 +180,46 @@ fn zero_data_and_poor_classes_do_no_harm() {
     let model = Odl { atoms_per_class: Some(20), ..Odl::default() }.fit(&rich, &mut trace).unwrap();
     assert_eq!((trace.warnings.len(), model.learned.dictionary.ncols()), (1, 24));
     assert!(gram(&model.learned.dictionary).is_all_finite());
+}
+
+#[test]
+fn new_codes_take_the_place_of_old_ones_in_the_sums() {
+    let train = synth::blobs(4, 30, 12, 6);
+    let targets = train.targets();
+    for lambda in [0.003, 0.3] {
+        let odl = Odl { lambda, atoms_per_class: Some(20), batch_size: 25, ..Odl::default() };
+        let start = Odl { max_iter: 0, ..odl.clone() }.fit(&train, &mut ()).unwrap().learned.dictionary;
+        let (mut learned, mut kept) = (Learned::new(start, 4), None);
+        for number in 0..4 {
+            odl.pass(&mut learned, &mut kept, (&train, &targets), number);
+            let z = kept.as_ref().unwrap().to_dense();
+            if number > 0 {
+                let h = Mat::from_fn(4, 120, |c, i| f64::from(u8::from(targets[i] == c)));
+                assert!((&learned.codes - outer_gram(&z)).norm_max() < 1e-12);
+                assert!((&learned.samples - mul(train.x(), z.transpose())).norm_max() < 1e-12);
+                assert!((&learned.labels - mul(&h, z.transpose())).norm_max() < 1e-12);
+                // An atom without users has no sums, not even rounding.
+                assert!((0..80).all(|k| z.row(k).norm_l1() > 0.0 || learned.codes.col(k).norm_l1() == 0.0));
+            }
+            assert!((&learned.gram - gram(&learned.dictionary)).norm_max() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn codes_that_start_from_the_last_ones_are_as_good_and_replacing_ends_lower_than_forgetting() {
+    let train = synth::blobs(5, 40, 20, 8);
+    let lambda = 0.05;
+    let odl = Odl { lambda, atoms_per_class: Some(6), batch_size: 16, tol: 0.0, ..Odl::default() };
+    let model = odl.fit(&train, &mut ()).unwrap();
+    let near = Learned::new(model.learned.dictionary.clone(), 5).lasso_codes(train.x(), lambda, None).codes;
+    let early = Odl { max_iter: 1, ..odl.clone() }.fit(&train, &mut ()).unwrap().learned.dictionary;
+    let learned = Learned::new(early, 5);
+    let [warm, cold] = [Some(&near), None].map(|near| learned.lasso_codes(train.x(), lambda, near));
+    let energies = column_energies(train.x());
+    assert!(warm.gaps.iter().zip(&energies).all(|(gap, energy)| *gap <= 0.5e-6 * energy));
+    assert!((warm.codes.to_dense() - cold.codes.to_dense()).norm_max() < 1e-2);
+    let forgetful = Odl { replace: false, ..odl }.fit(&train, &mut ()).unwrap();
+    let [here, there] = [&model, &forgetful].map(|model| objective(&model.learned.dictionary, train.x(), lambda));
+    assert!(here < there, "{here} {there}");
 }
