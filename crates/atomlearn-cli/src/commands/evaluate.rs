@@ -9,7 +9,7 @@ use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::classifier::best_class;
 use atomlearn::{Error, Model};
 use atomlearn_lab::confusion::{Confusion, accuracy};
-use atomlearn_lab::crossed::{SplitValues, crossed_mean};
+use atomlearn_lab::crossed::{SampleNumbers, SplitValues, crossed_mean};
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::metrics;
 use atomlearn_lab::tables::{percent, plain_table};
@@ -126,7 +126,8 @@ fn interval95(truth: &[usize], found: Option<&Vec<usize>>) -> [f64; 2] {
     let samples: Vec<usize> = (0..truth.len()).collect();
     let right = |found: &Vec<usize>| truth.iter().zip(found).map(|(t, f)| f64::from(u8::from(t == f))).collect();
     let split = found.map(|found| SplitValues { samples: &samples, values: right(found) });
-    crossed_mean(&split.into_iter().collect::<Vec<_>>()).map_or([0.0, 1.0], |mean| mean.interval95_of_share())
+    let number = SampleNumbers::of(truth.len());
+    crossed_mean(&split.into_iter().collect::<Vec<_>>()).map_or([0.0, 1.0], |mean| mean.interval95_of_share(number))
 }
 
 /// Share of the most frequent class among the samples.

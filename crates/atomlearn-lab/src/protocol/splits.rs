@@ -39,6 +39,8 @@ pub struct Splits {
     pub splits: Vec<Split>,
     /// Training samples of every class, where that is one number.
     pub train_per_class: Option<usize>,
+    /// Of whole groups: training samples of every class at least.
+    pub train_at_least: Option<usize>,
     /// The seed, where they were drawn here.
     pub seed: Option<u64>,
     /// Folds of a cross-validation, where they are that: as many splits in a row belong to one cut of the data.
@@ -116,7 +118,8 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
     if let Some(groups) = &data.groups {
         let draw = |repeat: u64| groups::draw(data, groups, train_per_class, seed, repeat);
         let splits = (0..repeats as u64).map(draw).collect::<Result<Vec<_>>>()?;
-        return Ok(Splits { seed: Some(seed), ..checked(splits, None, data, "groups")? });
+        let made = checked(splits, None, data, "groups")?;
+        return Ok(Splits { seed: Some(seed), train_at_least: Some(train_per_class), ..made });
     }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     data.targets.iter().enumerate().for_each(|(i, &c)| by_class[c].push(i));
@@ -132,7 +135,8 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
         )));
     }
     let splits = (0..repeats as u64).map(|repeat| draw(&by_class, train_per_class, seed, repeat)).collect();
-    Ok(Splits { splits, train_per_class: Some(train_per_class), seed: Some(seed), folds: None, curve: None })
+    let train_per_class = Some(train_per_class);
+    Ok(Splits { splits, train_per_class, train_at_least: None, seed: Some(seed), folds: None, curve: None })
 }
 
 fn draw(by_class: &[Vec<usize>], train_per_class: usize, seed: u64, repeat: u64) -> Split {
@@ -263,7 +267,7 @@ fn checked(splits: Vec<Split>, folds: Option<usize>, data: &LabData, origin: &st
     }
     let same = sizes.iter().all(|&size| size == sizes[0]);
     let train_per_class = same.then_some(sizes[0]).filter(|_| folds.is_none());
-    Ok(Splits { splits, train_per_class, seed: None, folds, curve: None })
+    Ok(Splits { splits, train_per_class, train_at_least: None, seed: None, folds, curve: None })
 }
 
 /// True if every `folds` splits in a row test no sample twice.
