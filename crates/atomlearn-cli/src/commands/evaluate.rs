@@ -1,7 +1,7 @@
 //! `atomlearn evaluate`: how well a model does on labelled data.
 
 use super::predict::{feature_map, in_data};
-use crate::args::{DataArgs, read_splits};
+use crate::args::{DataArgs, SplitsFrom, read_splits};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::images;
@@ -33,6 +33,8 @@ pub struct Args {
     /// Use the test part of the first split of this file only
     #[arg(long, value_name = "FILE")]
     splits: Option<PathBuf>,
+    #[command(flatten)]
+    splits_from: SplitsFrom,
     /// Leave out images that cannot be read, instead of stopping
     #[arg(long)]
     skip_broken: bool,
@@ -52,9 +54,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         None => args.reading.read_labelled_for(&args.data, &model, console)?,
     };
     let (places, part) = match &args.splits {
-        Some(path) => {
-            (read_splits(path, &data, console)?.splits.swap_remove(0).test, "the test part of the split file")
-        }
+        Some(path) => (
+            read_splits(path, &data, args.splits_from, console)?.splits.swap_remove(0).test,
+            "the test part of the split file",
+        ),
         None => test_part(&data),
     };
     if places.is_empty() {

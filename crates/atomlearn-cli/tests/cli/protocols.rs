@@ -88,7 +88,10 @@ fn index_vectors_are_splits_and_those_that_count_from_one_are_told() {
     let masked = place.json("compare data.csv --methods ridge,knn --splits flags.npy --json");
     assert_eq!(of(&masked, "knn")["confusion"], of(&file, "knn")["confusion"]);
     place.write("from_one.npy", npy(&(13..=24).collect::<Vec<_>>()));
-    place.refuses("compare data.csv --splits from_one.npy", 3, &["seem to count from 1"]);
+    place.refuses("compare data.csv --splits from_one.npy", 3, &["seem to count from 1", "--splits-from 1"]);
+    place.ok("compare data.csv --methods knn --splits from_one.npy --splits-from 1");
+    place.refuses("compare data.csv --splits-from 1", 2, &["--splits"]);
+    place.refuses("compare data.csv --methods knn --splits splits.json --splits-from 1", 3, &["counts from 0"]);
     place.write("from_one.json", splits.replace("[0,", "[24,"));
     place.refuses("compare data.csv --splits from_one.json", 3, &["sample 24 does not exist", "take 1 from each"]);
 }

@@ -306,7 +306,9 @@ fn cited(comparison: &Comparison) -> String {
         let entry = registry::method(&result.method).ok().and_then(citations::paper);
         entries.extend(entry.filter(|entry| !entries.contains(entry)));
     }
-    entries.concat().lines().map(|line| format!("% {line}\n")).collect()
+    // The page that shows this needs no network and names no address; `atomlearn cite` gives that of the software.
+    let lines = entries.concat();
+    lines.lines().filter(|line| !line.contains("://")).map(|line| format!("% {line}\n")).collect()
 }
 
 /// Accuracy against the number of training samples, one row per method; none without a learning curve.

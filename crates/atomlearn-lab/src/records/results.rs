@@ -15,7 +15,7 @@ use crate::records::provenance::Provenance;
 use crate::records::record::{Protocol, Record, RuleOutcome, entry_name};
 use crate::stats::confusion::Confusion;
 use crate::stats::metrics::{Metric, balanced_accuracy, macro_f1};
-use crate::stats::ranks::{self, Ranking};
+use crate::stats::ranks::{self, LeftOut, Ranking};
 use crate::stats::statistics::{mean, std};
 use atomlearn::registry::Values;
 use pair_test::{correct, pair_test};
@@ -413,7 +413,29 @@ pub fn ranking(records: &[Record]) -> Result<Ranking, String> {
     let values = |method: &String| sets.iter().filter_map(|set| mean(set, method)).collect::<Vec<f64>>();
     let accuracy: Vec<Vec<f64>> = methods.iter().map(values).collect();
     let names = sets.iter().map(|set| set.data.path.rsplit(['/', '\\']).next().unwrap_or_default().to_string());
-    ranks::ranking(names.collect(), methods, accuracy)
+    let names: Vec<String> = names.collect();
+    let mut left_out: Vec<LeftOut> = Vec::new();
+    for result in sets.iter().flat_map(|set| &set.results).filter(|result| !methods.contains(&result.method)) {
+        if left_out.iter().all(|known| known.method != result.method) {
+            let lacks = |(set, _): &(&Comparison, &String)| mean(set, &result.method).is_none();
+            let missing = sets.iter().zip(&names).filter(lacks).map(|(_, name)| name.clone()).collect();
+            left_out.push(LeftOut { method: result.method.clone(), missing });
+        }
+    }
+    let ranking = ranks::ranking(names, methods, accuracy).map_err(|why| match left_out.as_slice() {
+        [] => why,
+        left_out => format!("{why}; not in every file: {}", ranks::left_out_text(left_out)),
+    })?;
+    Ok(Ranking { metric: first.protocol.metric, left_out, ..ranking })
+}
+
+/// A text with one sign for every number.
+fn shape(text: &str) -> String {
+    let mut shape = text.replace(|letter: char| letter.is_ascii_digit(), "0");
+    while shape.contains("00") {
+        shape = shape.replace("00", "0");
+    }
+    shape
 }
 
 /// Every warning once, with the splits it was given on.
@@ -421,7 +443,9 @@ pub fn warnings(records: &[&Record]) -> Vec<Warning> {
     let mut all: Vec<Warning> = Vec::new();
     for record in records {
         for text in &record.warnings {
-            match all.iter_mut().find(|known| known.method == record.method && known.text == *text) {
+            // The same but for its numbers is told once, with those of the first.
+            let same = |known: &Warning| known.method == record.method && shape(&known.text) == shape(text);
+            match all.iter_mut().find(|known| same(known)) {
                 Some(known) if known.splits.contains(&record.split) => {}
                 Some(known) => known.splits.push(record.split),
                 None => {

@@ -52,6 +52,8 @@ pub struct Section {
     /// Suspicious labels that are not listed.
     more_suspicious: usize,
     calibration: Option<Panel>,
+    /// Methods with probabilities that are not drawn.
+    not_calibrated: String,
     learning_curve: Option<Panel>,
     test_name: &'static str,
     tests: Tests,
@@ -156,6 +158,8 @@ pub fn section(id: usize, records: &[&Record], curve: Vec<CurvePoint>, photos: O
     let classes = best.map_or_else(Vec::new, |best| class_rows(best, &comparison.classes));
     let suspicious = suspicious(records);
     let photos = photos.and_then(|photos| photo_gallery(photos, records));
+    let (calibration, not_calibrated) =
+        calibration(id, &series).map_or((None, String::new()), |(panel, left_out)| (Some(panel), left_out));
     Section {
         id,
         title: file.to_string(),
@@ -174,7 +178,8 @@ pub fn section(id: usize, records: &[&Record], curve: Vec<CurvePoint>, photos: O
         mistakes: best.filter(|_| photos.is_none()).map_or_else(Vec::new, |best| mistakes(best, records)),
         more_suspicious: suspicious.len().saturating_sub(MOST_SUSPICIOUS),
         suspicious: suspicious.into_iter().take(MOST_SUSPICIOUS).collect(),
-        calibration: calibration(id, &series),
+        calibration,
+        not_calibrated,
         learning_curve: best.and_then(|best| learning_curve(id, &comparison.learning_curve, &best.name())),
         test_name: match comparison.tests.first().map(|test| test.test) {
             Some("mcnemar") => "McNemar's exact test on the one split",
