@@ -53,8 +53,8 @@ fn what_forbids_to_rule_methods_out_stands_beside_the_verdict() {
         _ => format!("{line}\n"),
     };
     place.write("data.csv", table(10).lines().map(scaled).collect::<String>());
-    let line = "compare data.csv --methods auto,ridge --report page.html";
-    let cure = format!("type: atomlearn {line} --prep standard");
+    let line = "compare data.csv --report page.html";
+    let cure = format!("type `atomlearn {line} --prep standard`");
     let text = place.ok(line);
     assert!(
         text.contains("Caution: With preprocessing `unit`, features differ in scale") && text.contains(&cure),

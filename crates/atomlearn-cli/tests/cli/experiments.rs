@@ -126,6 +126,7 @@ fn reproduce_says_what_it_needs_and_runs_on_what_fits() {
     assert!(json["notes"][0].as_str().unwrap().contains("75 samples of 3 classes"));
     let text = place.ok(&format!("{line} --records runs.jsonl --resume"));
     assert!(text.contains("LCDL-SV (Res)") && text.contains("97.8"), "{text}");
+    assert!(text.contains("* marks the highest of ours") && text.contains("One split is too few"), "{text}");
     let latex = place.ok(&format!("{line} --records runs.jsonl --resume --format latex"));
     assert!(latex.contains("\\toprule") && latex.contains("\\textbf{"), "{latex}");
     assert_eq!(place.ok(&format!("{line} --records runs.jsonl --resume --format csv")).lines().count(), 5);
@@ -144,6 +145,7 @@ fn an_ablation_runs_on_any_data_and_makes_a_page() {
     assert!(found.len() == 2 && found.iter().all(|row| row["difference"].is_number() && row["p_holm"].is_number()));
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.contains("The method part by part") && page.contains("without locality"), "{page}");
+    assert!(page.contains("class=\"sortable published\"") && page.contains("Two splits are too few to rank"), "{page}");
     place.refuses("reproduce ablation --data data.csv --train-per-class 0", 2, &["--train-per-class"]);
 }
 

@@ -96,7 +96,10 @@ pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
                 ),
             }
         }),
-        certainty: certainty(&tests, alike.len()),
+        certainty: match comparison.cautions.is_empty() {
+            true => certainty(&tests, alike.len()),
+            false => certainty(&tests, alike.len()) + " But mind the caution.",
+        },
         cautions: comparison.cautions.clone(),
         faster: faster(best, &alike),
         command: (!useless).then(|| command(best, comparison)).flatten(),

@@ -393,6 +393,23 @@ fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
 }
 
 #[test]
+fn warnings_that_differ_in_numbers_are_one_and_paper_has_no_empty_headings() {
+    let mut records = records(&["ridge", "crc"], SHAPE, "unit");
+    let kept = ["kernel map: 186 of 240 directions kept", "kernel map: 9 of 240 directions kept", "odd"];
+    for record in records.iter_mut().filter(|record| record.method == "ridge") {
+        record.warnings = vec![kept[record.split].into(), kept[2].into()];
+    }
+    let warnings = crate::records::results::comparisons(&records).remove(0).warnings;
+    let told: Vec<(&str, &[usize])> = warnings.iter().map(|w| (&w.text[..], &w.splits[..])).collect();
+    assert_eq!(told, [(kept[0], &[0, 1][..]), (kept[2], &[0, 1][..])]);
+    let page = page(&records).unwrap();
+    for text in ["time of training and testing together", ":has(+ .folds:not(:has(> details[open])))", "#glossary:not"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
 fn of_many_tests_the_terminal_lists_the_doubtful_ones() {
     let mut comparison = three();
     let (number, lines) = tests_against_best(&comparison);

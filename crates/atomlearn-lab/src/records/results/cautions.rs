@@ -24,7 +24,7 @@ fn scales(record: &Record) -> Option<String> {
     let command = record.provenance.origin.command.as_ref();
     let command = command.filter(|text| text.starts_with("atomlearn compare ") && !text.contains("--prep"));
     let again = match command {
-        Some(command) => format!("; before you rule them out, type: {command} --prep standard"),
+        Some(command) => format!("; before you rule them out, type `{command} --prep standard`"),
         None => "; before you rule them out, compare again with preprocessing `standard` (--prep standard)".into(),
     };
     Some(format!(
