@@ -181,6 +181,8 @@ pub struct SplitArgs {
     /// samples, or one 0 or 1 for each
     #[arg(long, value_name = "FILE")]
     pub splits: Option<PathBuf>,
+    #[command(flatten)]
+    pub splits_from: SplitsFrom,
     /// The test samples, in a file of their own: DATA trains, this file tests
     #[arg(long, value_name = "FILE", conflicts_with_all = ["splits", "train_per_class", "repeats"])]
     pub test: Option<PathBuf>,
@@ -210,7 +212,7 @@ impl SplitArgs {
             warn_of_other_splits(data, console);
         }
         match (&self.splits, self.train_per_class) {
-            (Some(path), _) => read_splits(path, data, console),
+            (Some(path), _) => read_splits(path, data, self.splits_from, console),
             (None, Some(n)) => Ok(splits::stratified(data, n, self.repeats.unwrap_or(REPEATS), self.seed)?),
             (None, None) if data.is_train.is_some() => Ok(splits::given(data)?),
             (None, None) => Err(Failure::usage(
@@ -220,9 +222,19 @@ impl SplitArgs {
     }
 }
 
-/// The splits of a file, with a word about how it was understood.
-pub fn read_splits(path: &Path, data: &LabData, console: &Console) -> Result<Splits, Failure> {
-    Ok(splits::read(path, data, &mut |text| console.note(text))?)
+/// How the places of samples in a split file count.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct SplitsFrom {
+    /// Whether places in a .mat, .npy or .npz file of --splits count from 0 or from 1 [default: from 1 in .mat files without a 0,
+    /// else from 0; what seems to count otherwise is refused]
+    #[arg(long, value_name = "0|1", requires = "splits", value_parser = clap::value_parser!(u8).range(0..=1))]
+    splits_from: Option<u8>,
+}
+
+/// The splits of a file, with a word about how it was understood; a doubt is a warning.
+pub fn read_splits(path: &Path, data: &LabData, from: SplitsFrom, console: &Console) -> Result<Splits, Failure> {
+    let mut told = |text: &str| if text.contains("--splits-from") { console.warn(text) } else { console.note(text) };
+    Ok(splits::read(path, data, from.splits_from.map(usize::from), &mut told)?)
 }
 
 /// What was learned from the training part of the split that the data carry, be it features or the choice of them, knows test

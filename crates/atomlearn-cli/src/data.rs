@@ -88,10 +88,10 @@ impl DataArgs {
 
     /// Reads DATA with its labels for an experiment, which learns what tables leave to be learned from its training parts alone.
     pub fn read_to_split(&self, path: &Path, groups: Option<&str>, console: &Console) -> Result<LabData, Failure> {
-        let groups = groups.map(str::to_string);
-        let options = ReadOptions { split_later: !self.has_views(), groups, ..self.options() };
+        let group_column = groups.map(str::to_string);
+        let options = ReadOptions { split_later: !self.has_views(), groups: group_column.clone(), ..self.options() };
         let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
-        Ok(LabData::to_split(&source.name, source.sha256, source.raw)?)
+        Ok(LabData::to_split(&source.name, source.sha256, source.raw)?.with_group_column(group_column))
     }
 
     /// Reads DATA, which trains, and another file, which tests; a table's columns are understood as the training file has them.
@@ -108,7 +108,8 @@ impl DataArgs {
                 "--labels names the labels of one file, but --test gives a second; put labels into both",
             ));
         }
-        let options = ReadOptions { groups: groups.map(str::to_string), ..self.options() };
+        let group_column = groups.map(str::to_string);
+        let options = ReadOptions { groups: group_column.clone(), ..self.options() };
         let train = Input::open(path)?.read_once(&options)?.told(console);
         let schema = train.raw.schema.clone().map(Arc::new);
         let options = match schema {
@@ -118,7 +119,7 @@ impl DataArgs {
         let test = Input::open(test)?.read_once(&options)?.told(console);
         let name = format!("{} + {}", train.name, test.name);
         let sha256 = digest_bytes(format!("{}\n{}", train.sha256, test.sha256).as_bytes());
-        Ok(LabData::new(&name, sha256, joined(train, test)?)?)
+        Ok(LabData::new(&name, sha256, joined(train, test)?)?.with_group_column(group_column))
     }
 
     /// The file and these flags as they would be typed.

@@ -1,6 +1,6 @@
 //! From a data file to a trained model: what `train` and `auto` share.
 
-use crate::args::{DataArgs, read_splits};
+use crate::args::{DataArgs, SplitsFrom, read_splits};
 use crate::checkpoint::{self, Begin};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -44,6 +44,8 @@ pub struct SourceArgs {
     /// Use the training part of the first split of this file only
     #[arg(long, value_name = "FILE")]
     splits: Option<PathBuf>,
+    #[command(flatten)]
+    splits_from: SplitsFrom,
     /// Of images: try no further features after so many seconds
     #[arg(long, value_name = "S", default_value = "300", value_parser = positive)]
     max_seconds: f64,
@@ -115,7 +117,9 @@ impl SourceArgs {
         let listed = images::list(folder, console)?;
         let Some(splits) = &self.splits else { return Ok(listed) };
         let listed = image_part::readable(self.making.skip_broken, listed, console)?;
-        let split = read_splits(splits, &image_part::labelled(folder, &listed)?, console)?.splits.swap_remove(0);
+        let split = read_splits(splits, &image_part::labelled(folder, &listed)?, self.splits_from, console)?
+            .splits
+            .swap_remove(0);
         Ok(split.train.iter().map(|&i| listed[i].clone()).collect())
     }
 
@@ -149,7 +153,7 @@ impl SourceArgs {
     /// The data with the split of the file that was given, if one was.
     fn with_split(&self, mut data: LabData, console: &Console) -> Result<LabData, Failure> {
         let Some(splits) = &self.splits else { return Ok(data) };
-        let train = read_splits(splits, &data, console)?.splits.swap_remove(0).train;
+        let train = read_splits(splits, &data, self.splits_from, console)?.splits.swap_remove(0).train;
         let mut is_train = vec![false; data.targets.len()];
         train.iter().for_each(|&i| is_train[i] = true);
         data.is_train = Some(is_train);

@@ -230,6 +230,8 @@ pub fn compare(
     let comparison = comparison.ok_or_else(|| to_python(Error::Data("no method was given".into())))?;
     let text = serde_json::to_string(&comparison).map_err(bad_json)?;
     let mut table = tables::terminal(&comparison, TABLE_WIDTH, false);
+    table += &format!("\n{}", tables::legend(&comparison));
+    comparison.cautions.iter().for_each(|caution| table += &format!("\nCaution: {caution}."));
     if let Some(curve) = tables::learning_curve(&comparison, TABLE_WIDTH, false) {
         table += &format!("\n\n{curve}");
     }

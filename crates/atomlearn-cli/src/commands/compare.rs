@@ -342,6 +342,7 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     let mut text = format!("{}\n", tables::caption(comparison).replacen("; ", "\n", 1));
     text += &tables::folds_sentence(comparison).map_or(String::new(), |sentence| sentence + "\n");
     text += &tables::terminal(comparison, console.width(), console.color);
+    text += &format!("\n{}\n", tables::legend(comparison));
     let (number, tests) = tables::tests_against_best(comparison);
     if let Some(test) = comparison.tests.first() {
         let name = match test.test {
@@ -353,12 +354,14 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
             1 => String::new(),
             n => format!(" (p-values after Holm's correction for these {n} tests)"),
         };
-        text += &format!("\n* best; {name} against it{number}:\n");
+        let points = comparison.protocol.metric.words();
+        text += &format!("Tests of the best: {name}{number}, points of {points}:\n");
         tests.iter().for_each(|line| text += &format!("  {line}\n"));
     }
-    if let Some(sentence) = tables::ranked_by(comparison) {
-        text += &format!("\n{sentence}\n");
+    if !comparison.protocol.metric.is_default() {
+        text += &format!("Ranked and tested by {}.\n", comparison.protocol.metric.words());
     }
+    comparison.cautions.iter().for_each(|caution| text += &format!("\nCaution: {caution}.\n"));
     if let Some(curve) = tables::learning_curve(comparison, console.width(), console.color) {
         text += &format!("\n{curve}\n");
     }

@@ -1,7 +1,7 @@
 //! `atomlearn evaluate`: how well a model does on labelled data.
 
 use super::predict::{feature_map, in_data};
-use crate::args::{DataArgs, read_splits};
+use crate::args::{DataArgs, SplitsFrom, read_splits};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::images;
@@ -9,7 +9,7 @@ use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::classifier::best_class;
 use atomlearn::{Error, Model};
 use atomlearn_lab::confusion::{Confusion, accuracy};
-use atomlearn_lab::crossed::{SplitValues, crossed_mean};
+use atomlearn_lab::crossed::{SampleNumbers, SplitValues, crossed_mean};
 use atomlearn_lab::data::LabData;
 use atomlearn_lab::metrics;
 use atomlearn_lab::tables::{percent, plain_table};
@@ -33,6 +33,8 @@ pub struct Args {
     /// Use the test part of the first split of this file only
     #[arg(long, value_name = "FILE")]
     splits: Option<PathBuf>,
+    #[command(flatten)]
+    splits_from: SplitsFrom,
     /// Leave out images that cannot be read, instead of stopping
     #[arg(long)]
     skip_broken: bool,
@@ -52,9 +54,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         None => args.reading.read_labelled_for(&args.data, &model, console)?,
     };
     let (places, part) = match &args.splits {
-        Some(path) => {
-            (read_splits(path, &data, console)?.splits.swap_remove(0).test, "the test part of the split file")
-        }
+        Some(path) => (
+            read_splits(path, &data, args.splits_from, console)?.splits.swap_remove(0).test,
+            "the test part of the split file",
+        ),
         None => test_part(&data),
     };
     if places.is_empty() {
@@ -126,7 +129,8 @@ fn interval95(truth: &[usize], found: Option<&Vec<usize>>) -> [f64; 2] {
     let samples: Vec<usize> = (0..truth.len()).collect();
     let right = |found: &Vec<usize>| truth.iter().zip(found).map(|(t, f)| f64::from(u8::from(t == f))).collect();
     let split = found.map(|found| SplitValues { samples: &samples, values: right(found) });
-    crossed_mean(&split.into_iter().collect::<Vec<_>>()).map_or([0.0, 1.0], |mean| mean.interval95_of_share())
+    let number = SampleNumbers::of(truth.len());
+    crossed_mean(&split.into_iter().collect::<Vec<_>>()).map_or([0.0, 1.0], |mean| mean.interval95_of_share(number))
 }
 
 /// Share of the most frequent class among the samples.

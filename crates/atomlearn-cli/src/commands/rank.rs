@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
 use atomlearn::file::write_atomically;
 use atomlearn_lab::metrics::Metric;
-use atomlearn_lab::ranks::{ALPHA, Ranking};
+use atomlearn_lab::ranks::{ALPHA, Ranking, left_out_text};
 use atomlearn_lab::record;
 use atomlearn_lab::report::{self, RankSummary};
 use atomlearn_lab::results::ranking;
@@ -94,11 +94,19 @@ fn cells(ranking: &Ranking) -> TextTable {
 }
 
 fn tests(ranking: &Ranking) -> String {
-    let mut text = format!(
-        "Friedman: chi2 = {:.2}, F = {:.2}, p = {}; critical difference (Nemenyi, {ALPHA}) = {:.2}\n",
+    let p = p_value(ranking.friedman.p);
+    let f = match ranking.friedman.f.is_finite() {
+        true => format!("F = {:.2}", ranking.friedman.f),
+        false => "all data sets rank the methods alike".into(),
+    };
+    let mut text = format!("Ranked by {}, mean in %.\n", ranking.metric.words());
+    if !ranking.left_out.is_empty() {
+        text += &format!("Not ranked, since not in every file: {}\n", left_out_text(&ranking.left_out));
+    }
+    text += &format!(
+        "Friedman: chi2 = {:.2}, {f}, p {}; critical difference (Nemenyi, {ALPHA}) = {:.2}\n",
         ranking.friedman.chi2,
-        ranking.friedman.f,
-        p_value(ranking.friedman.p),
+        if p.starts_with('<') { p } else { format!("= {p}") },
         ranking.critical_difference
     );
     for group in &ranking.groups {

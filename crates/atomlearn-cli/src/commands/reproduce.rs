@@ -9,6 +9,7 @@ use crate::progress::CompareWatch;
 use crate::settings;
 use atomlearn::file::write_atomically;
 use atomlearn_lab::{recipe, record, report, reproduce};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -80,6 +81,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if !args.methods.is_empty() {
         let known = recipe.rows.iter().map(|row| row.method.key).collect::<Vec<_>>();
         if let Some(other) = args.methods.iter().find(|key| !known.contains(&key.as_str())) {
+            if atomlearn::registry::method(other).is_ok() {
+                return Err(Failure::usage(format!(
+                    "--methods: `{other}` is a method, but has no row in the table of {}, whose methods are {}; `compare` runs it \
+                     on any data",
+                    args.experiment,
+                    known.iter().copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+                )));
+            }
             return Err(atomlearn::Error::unknown("method", other, known).into());
         }
         recipe.rows.retain(|row| args.methods.iter().any(|key| key == row.method.key));
@@ -115,10 +124,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         Format::Terminal => {
             let notes: String = table.notes.iter().map(|note| format!("- {note}\n")).collect();
             let body = cells.terminal(console.width(), console.color);
-            console.print(&format!("{}\n{body}\n{notes}", table.caption()))
+            console.print(&format!("{}\n{body}\n{}{notes}", table.caption(), table.legend()))
         }
         Format::Markdown => console.print(&cells.markdown()),
         Format::Csv => console.print(&cells.csv()),
-        Format::Latex => console.print(&cells.latex(&table.caption())),
+        Format::Latex => console.print(&cells.latex(&format!("{}\n{}", table.caption(), table.legend()))),
     }
 }

@@ -1,6 +1,6 @@
 //! `atomlearn tune`: the best parameters by cross-validation within the training part.
 
-use crate::args::{DataArgs, MetricArg, at_least_one, read_splits, warn_of_other_splits};
+use crate::args::{DataArgs, MetricArg, SplitsFrom, at_least_one, read_splits, warn_of_other_splits};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
@@ -54,6 +54,8 @@ pub struct Args {
     /// Use the training part of a split of this file, as for `compare`
     #[arg(long, value_name = "FILE")]
     splits: Option<PathBuf>,
+    #[command(flatten)]
+    splits_from: SplitsFrom,
     /// Which split, counted from 0
     #[arg(long, value_name = "I", default_value = "0")]
     split: usize,
@@ -127,7 +129,7 @@ fn training_part(args: &Args, data: &LabData, console: &Console) -> Result<Vec<u
         warn_of_other_splits(data, console);
     }
     let splits = match (&args.splits, args.train_per_class) {
-        (Some(path), _) => read_splits(path, data, console)?,
+        (Some(path), _) => read_splits(path, data, args.splits_from, console)?,
         (None, Some(n)) => splits::stratified(data, n, args.split + 1, args.seed)?,
         (None, None) if data.is_train.is_some() => splits::given(data)?,
         (None, None) => return Ok((0..data.targets.len()).collect()),

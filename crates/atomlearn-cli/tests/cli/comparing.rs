@@ -46,6 +46,41 @@ fn compare_needs_nothing_but_data() {
 }
 
 #[test]
+fn what_forbids_to_rule_methods_out_stands_beside_the_verdict() {
+    let place = Place::new();
+    let scaled = |line: &str| match line.split_once(',') {
+        Some((first, rest)) if first != "a" => format!("{},{rest}\n", 1e4 * first.parse::<f64>().unwrap()),
+        _ => format!("{line}\n"),
+    };
+    place.write("data.csv", table(10).lines().map(scaled).collect::<String>());
+    let line = "compare data.csv --report page.html";
+    let cure = format!("type `atomlearn {line} --prep standard`");
+    let text = place.ok(line);
+    assert!(
+        text.contains("Caution: With preprocessing `unit`, features differ in scale") && text.contains(&cure),
+        "{text}"
+    );
+    let page = String::from_utf8(read(&place.path("page.html"))).unwrap();
+    let verdict = &page[page.find("class=\"verdict").unwrap()..page.find("id=\"accuracy0").unwrap()];
+    assert!(verdict.contains("features differ in scale") && verdict.contains("--prep standard"), "{verdict}");
+    let cautions = place.json("compare data.csv --methods auto,ridge --json")["cautions"].clone();
+    assert!(cautions[0].as_str().unwrap().contains("--prep standard"), "{cautions}");
+    for format in ["latex", "markdown"] {
+        assert!(
+            place.ok(&format!("compare data.csv --methods auto,ridge --format {format}")).contains("Caution: With")
+        );
+    }
+    let cured = place.json("compare data.csv --methods auto,ridge --prep standard --json");
+    assert_eq!(cured["cautions"], Value::Array(Vec::new()));
+    let two = place.ok("compare data.csv --methods auto,ridge --prep standard --train-per-class 4 --repeats 2");
+    assert!(two.contains("Caution: Two splits are too few to rank by"), "{two}");
+    assert!(
+        two.contains("± is the standard deviation over the 2 splits") && two.contains("* marks the highest"),
+        "{two}"
+    );
+}
+
+#[test]
 fn folds_can_be_saved_and_their_statistics_allow_for_overlap() {
     let place = Place::new();
     // Hard enough that folds differ.

@@ -113,7 +113,11 @@ fn reproduce_says_what_it_needs_and_runs_on_what_fits() {
     place.refuses("reproduce eyale", 2, &["did you mean `eyaleb`"]);
     place.refuses("reproduce eyaleb --data missing.mat", 3, &["missing.mat"]);
     place.write("data.csv", table(25));
-    place.refuses("reproduce eyaleb --data data.csv --methods ridge", 2, &["unknown method `ridge`"]);
+    place.refuses(
+        "reproduce eyaleb --data data.csv --methods ridge",
+        2,
+        &["`ridge` is a method, but has no row in the table of eyaleb"],
+    );
     let line = "reproduce eyaleb --data data.csv --prep unit --repeats 1 --methods src,lcdl-sv";
     let json = place.json(&format!("{line} --json --records runs.jsonl"));
     assert_eq!(json["schema"], "atomlearn.reproduce/1");
@@ -122,6 +126,7 @@ fn reproduce_says_what_it_needs_and_runs_on_what_fits() {
     assert!(json["notes"][0].as_str().unwrap().contains("75 samples of 3 classes"));
     let text = place.ok(&format!("{line} --records runs.jsonl --resume"));
     assert!(text.contains("LCDL-SV (Res)") && text.contains("97.8"), "{text}");
+    assert!(text.contains("* marks the highest of ours") && text.contains("One split is too few"), "{text}");
     let latex = place.ok(&format!("{line} --records runs.jsonl --resume --format latex"));
     assert!(latex.contains("\\toprule") && latex.contains("\\textbf{"), "{latex}");
     assert_eq!(place.ok(&format!("{line} --records runs.jsonl --resume --format csv")).lines().count(), 5);
@@ -140,6 +145,7 @@ fn an_ablation_runs_on_any_data_and_makes_a_page() {
     assert!(found.len() == 2 && found.iter().all(|row| row["difference"].is_number() && row["p_holm"].is_number()));
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.contains("The method part by part") && page.contains("without locality"), "{page}");
+    assert!(page.contains("class=\"sortable published\"") && page.contains("Two splits are too few to rank"), "{page}");
     place.refuses("reproduce ablation --data data.csv --train-per-class 0", 2, &["--train-per-class"]);
 }
 
@@ -159,6 +165,14 @@ fn rank_compares_across_data_sets() {
     let diagram = std::fs::read_to_string(place.path("ranks.svg")).unwrap();
     assert!(diagram.starts_with("<svg") && diagram.contains("ridge") && diagram.trim_end().ends_with("</svg>"));
     place.refuses("rank a.jsonl", 3, &["two data sets"]);
+    // What cannot be ranked is named, and no statistic is infinite.
+    place.ok("compare a.csv --methods knn --train-per-class 5 --records a.jsonl --resume");
+    let text = place.ok("rank a.jsonl b.jsonl");
+    assert!(text.contains("Not ranked, since not in every file: knn (not run on b.csv)"), "{text}");
+    assert!(text.contains("Ranked by accuracy") && text.contains("two data sets cannot rank"), "{text}");
+    assert!(!text.contains("inf") && !text.contains("= <"), "{text}");
+    let json = place.json("rank a.jsonl b.jsonl --json");
+    assert_eq!((&json["metric"], &json["left_out"][0]["missing"][0]), (&"accuracy".into(), &"b.csv".into()));
 }
 
 #[test]
@@ -196,6 +210,8 @@ fn methods_are_compared_over_samples_and_splits_and_against_guessing() {
 fn entries_for_a_bibliography_are_printed() {
     let place = Place::new();
     let one = place.ok("cite lcdl-sv");
+    assert!(one.contains("year = {2026},") && one.contains("url = {https://"), "{one}");
+    assert!(place.ok("cite crc").contains("booktitle = {IEEE International Conference on Computer Vision (ICCV)}"));
     assert!(one.contains("@software{atomlearn,") && one.contains("author = {Yin and Wu and Chen}"), "{one}");
     assert_eq!(place.json("cite --json")["schema"], "atomlearn.cite/1");
     place.refuses("cite lcdlsv", 2, &["did you mean `lcdl-sv`"]);

@@ -88,7 +88,10 @@ fn index_vectors_are_splits_and_those_that_count_from_one_are_told() {
     let masked = place.json("compare data.csv --methods ridge,knn --splits flags.npy --json");
     assert_eq!(of(&masked, "knn")["confusion"], of(&file, "knn")["confusion"]);
     place.write("from_one.npy", npy(&(13..=24).collect::<Vec<_>>()));
-    place.refuses("compare data.csv --splits from_one.npy", 3, &["seem to count from 1"]);
+    place.refuses("compare data.csv --splits from_one.npy", 3, &["seem to count from 1", "--splits-from 1"]);
+    place.ok("compare data.csv --methods knn --splits from_one.npy --splits-from 1");
+    place.refuses("compare data.csv --splits-from 1", 2, &["--splits"]);
+    place.refuses("compare data.csv --methods knn --splits splits.json --splits-from 1", 3, &["counts from 0"]);
     place.write("from_one.json", splits.replace("[0,", "[24,"));
     place.refuses("compare data.csv --splits from_one.json", 3, &["sample 24 does not exist", "take 1 from each"]);
 }
@@ -131,7 +134,14 @@ fn no_group_is_on_both_sides_so_that_nobody_is_recognized() {
     place.refuses("compare people.csv --groups person --splits torn.json", 3, &["which are of one group"]);
     let samples = place.json(&format!("{line} --drop person --splits splits.json"));
     assert!(width(&grouped) > width(&samples), "{} {}", width(&grouped), width(&samples));
-    place.ok("compare people.csv --methods knn,ridge --groups person --train-per-class 8 --repeats 2");
+    assert_eq!(grouped["protocol"]["groups"], serde_json::json!({"column": "person", "number": 12}));
+    let drawn = "compare people.csv --methods knn,ridge --groups person --train-per-class 8 --repeats 2";
+    let text = place.ok(&format!("{drawn} --report people.html"));
+    let how = "at least 8 training samples per class, 2 splits, 12 groups of column `person` kept whole";
+    assert!(text.contains(how) && !text.contains("given training samples"), "{text}");
+    assert_eq!(place.json(&format!("{drawn} --json"))["protocol"]["train_at_least"], 8);
+    let page = String::from_utf8(crate::read(&place.path("people.html"))).unwrap();
+    assert!(page.contains("at least 8 samples of every class") && page.contains("12 groups of column `person`"));
     place.ok("tune people.csv --method knn --groups person --folds 3");
     place.refuses("tune people.csv --method knn --groups person --folds 40", 3, &["12 groups", "fewer folds"]);
 }
@@ -190,6 +200,38 @@ fn unbalanced() -> String {
     text
 }
 
+/// A seventh of the samples is rare: who never finds one is right on six sevenths, and has a balanced accuracy of one half.
+fn guessing_is_measured_by_the_metric(place: &Place, line: &str) {
+    let balanced = format!("{line} --resume --metric balanced-accuracy");
+    let json = place.json(&format!("{balanced} --json"));
+    assert!(json["majority"]["balanced_accuracy"].as_array().unwrap().iter().all(|value| *value == 0.5));
+    for result in json["results"].as_array().unwrap() {
+        let [low, high] = [0, 1].map(|end| result["score_ci95"][end].as_f64().unwrap());
+        let score = result["score"].as_f64().unwrap();
+        assert!(low < score && score < high && high - low < 0.5, "{result}");
+    }
+    let text = place.ok(&format!("{balanced} --report metric.html"));
+    assert!(text.contains("balanced accuracy %") && text.contains("points of balanced accuracy"), "{text}");
+    assert!(!text.contains("most frequent class (8"), "{text}");
+    let page = String::from_utf8(crate::read(&place.path("metric.html"))).unwrap();
+    assert!(page.contains("has the highest balanced accuracy on samples it has not seen"));
+    assert!(page.contains("always guessing the most frequent class (50.00 %)"));
+    // In every format the measure that ranks is a column of its own, with its interval, and the highest of it stands out.
+    let best =
+        json["results"].as_array().unwrap().iter().map(|result| result["score"].as_f64().unwrap()).fold(0.0, f64::max);
+    let best = format!("{:.2}", 100.0 * best);
+    let latex = place.ok(&format!("{balanced} --format latex"));
+    assert!(latex.contains("Balanced accuracy (\\%)") && latex.contains(&format!("$\\mathbf{{{best} ")), "{latex}");
+    assert!(latex.contains("$\\pm$: standard deviation over 8 splits"), "{latex}");
+    let markdown = place.ok(&format!("{balanced} --format markdown"));
+    assert!(markdown.contains("| balanced accuracy % | 95 % interval | accuracy %"), "{markdown}");
+    assert!(markdown.contains(&format!("**{best} ")), "{markdown}");
+    let csv = place.ok(&format!("{balanced} --format csv"));
+    assert!(csv.lines().next().unwrap().ends_with(",metric,score,score_ci95_low,score_ci95_high"), "{csv}");
+    let columns: Vec<usize> = csv.lines().map(|line| line.matches(',').count()).collect();
+    assert!(columns.iter().all(|n| *n == columns[0]), "{csv}");
+}
+
 #[test]
 fn the_metric_ranks_tests_and_tunes_and_unbalanced_data_are_noted() {
     let place = Place::new();
@@ -217,7 +259,8 @@ fn the_metric_ranks_tests_and_tunes_and_unbalanced_data_are_noted() {
     let f1 = place.json(&format!("{line} --resume --metric macro-f1 --json"));
     assert!(f1["tests"].as_array().unwrap().iter().all(|test| test["test"] == "corrected-resampled-t"));
     let text = place.ok(&format!("{line} --resume --metric macro-f1"));
-    assert!(text.contains("Ranked and tested by macro F1"), "{text}");
+    assert!(text.contains("Ranked and tested by macro F1") && text.contains("macro F1 has no interval"), "{text}");
+    guessing_is_measured_by_the_metric(&place, line);
     let tuned = place.json("tune data.csv --method knn --grid k=1,15,31 --metric balanced-accuracy --folds 3 --json");
     assert_eq!(tuned["protocol"]["metric"], "balanced-accuracy");
     let best =

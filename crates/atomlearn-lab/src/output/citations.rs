@@ -3,8 +3,34 @@
 use atomlearn::registry::Method;
 
 /// Venues whose papers stand in proceedings; the others are journals.
-const CONFERENCES: [&str; 12] =
-    ["AAAI", "ACCV", "BMVC", "CVPR", "ECCV", "ICASSP", "ICCV", "ICIP", "ICML", "ICPR", "NIPS", "NeurIPS"];
+const CONFERENCES: [&str; 13] =
+    ["AAAI", "ACCV", "BMVC", "COLT", "CVPR", "ECCV", "ICASSP", "ICCV", "ICIP", "ICML", "ICPR", "NIPS", "NeurIPS"];
+
+/// Short names of venues, as the registry writes them, and their names in full.
+const VENUES: [(&str, &str); 19] = [
+    ("AAAI", "Proceedings of the AAAI Conference on Artificial Intelligence"),
+    ("COLT", "Proceedings of the Annual Workshop on Computational Learning Theory (COLT)"),
+    ("CVPR", "IEEE Conference on Computer Vision and Pattern Recognition (CVPR)"),
+    ("ECCV", "European Conference on Computer Vision (ECCV)"),
+    ("ICASSP", "IEEE International Conference on Acoustics, Speech and Signal Processing (ICASSP)"),
+    ("ICCV", "IEEE International Conference on Computer Vision (ICCV)"),
+    ("ICIP", "IEEE International Conference on Image Processing (ICIP)"),
+    ("ICML", "International Conference on Machine Learning (ICML)"),
+    ("ICPR", "International Conference on Pattern Recognition (ICPR)"),
+    ("NIPS", "Advances in Neural Information Processing Systems (NIPS)"),
+    ("NeurIPS", "Advances in Neural Information Processing Systems (NeurIPS)"),
+    ("IEEE TIP", "IEEE Transactions on Image Processing"),
+    ("IEEE TNNLS", "IEEE Transactions on Neural Networks and Learning Systems"),
+    ("IEEE TPAMI", "IEEE Transactions on Pattern Analysis and Machine Intelligence"),
+    ("PAMI", "IEEE Transactions on Pattern Analysis and Machine Intelligence"),
+    ("IEEE TSP", "IEEE Transactions on Signal Processing"),
+    ("IJCV", "International Journal of Computer Vision"),
+    ("J. Multivariate Analysis", "Journal of Multivariate Analysis"),
+    ("JMLR", "Journal of Machine Learning Research"),
+];
+
+/// The year of this version: that of the copyright, since it is not released yet.
+const YEAR: &str = "2026";
 
 /// A paper as the registry writes it: `Authors: Title. Venue YEAR (remark)`.
 #[derive(Debug, PartialEq)]
@@ -40,10 +66,11 @@ impl<'a> Citation<'a> {
             true => ("inproceedings", "booktitle"),
             false => ("article", "journal"),
         };
+        let name = VENUES.iter().find(|(short, _)| *short == self.venue).map_or(self.venue, |(_, name)| *name);
         // Titles are in their own spelling: braces keep BibTeX from changing capitals.
         format!(
             "@{kind}{{{key},\n  author = {{{authors}}},\n  title = {{{{{}}}}},\n  {venue} = {{{}}},\n  year = {{{}}},{remark}\n}}\n",
-            self.title, self.venue, self.year
+            self.title, name, self.year
         )
     }
 }
@@ -53,8 +80,9 @@ pub fn software() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "@software{{atomlearn,\n  author = {{{{The atomlearn contributors}}}},\n  title = {{{{atomlearn: classification from few \
-         labelled samples by representation and dictionary learning}}}},\n  version = {{{version}}},\n  howpublished = \
-         {{github.com/atomlearn/atomlearn}},\n}}\n"
+         labelled samples by representation and dictionary learning}}}},\n  version = {{{version}}},\n  year = {{{YEAR}}},\n  \
+         url = {{{}}},\n}}\n",
+        env!("CARGO_PKG_REPOSITORY")
     )
 }
 
@@ -80,8 +108,24 @@ mod tests {
         let entry = found.bibtex("odd");
         assert!(entry.starts_with("@article{odd,\n  author = {Doe and Roe},\n  title = {{On x: which?}},"), "{entry}");
         let entry = Citation::parse("Doe: On y. ICCV 2011").unwrap().bibtex("y");
-        assert!(entry.starts_with("@inproceedings{y,") && entry.contains("booktitle = {ICCV}"), "{entry}");
+        assert!(
+            entry.starts_with("@inproceedings{y,")
+                && entry.contains("booktitle = {IEEE International Conference on Computer Vision (ICCV)},"),
+            "{entry}"
+        );
         assert_eq!(Citation::parse("this project"), None);
+    }
+
+    #[test]
+    fn the_software_has_year_and_address_and_no_venue_is_left_short() {
+        let entry = software();
+        assert!(entry.contains("  year = {2026},\n  url = {https://github.com/atomlearn/atomlearn},"), "{entry}");
+        assert!(include_str!("../../../../CITATION.cff").contains("https://github.com/atomlearn/atomlearn"));
+        assert!(include_str!("../../../../LICENSE-MIT").contains(YEAR));
+        for paper in METHODS.iter().filter_map(|method| Citation::parse(method.paper)) {
+            let short = !paper.venue.contains(' ') && paper.venue.bytes().all(|b| b.is_ascii_uppercase());
+            assert!(!short || VENUES.iter().any(|(known, _)| *known == paper.venue), "{}", paper.venue);
+        }
     }
 
     #[test]

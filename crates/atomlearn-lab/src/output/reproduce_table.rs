@@ -110,6 +110,15 @@ impl Reproduction {
         cells
     }
 
+    /// What the signs in the table mean, in a line.
+    pub fn legend(&self) -> &'static str {
+        match (self.baseline.is_some(), self.protocol.train_per_class.len(), self.protocol.repeats) {
+            (true, ..) => "* marks differences from the whole method that are beyond chance (p < 0.05).\n",
+            (_, 1, 2..) => "± is the standard deviation over the splits; * marks the highest of ours.\n",
+            _ => "* marks the highest of ours.\n",
+        }
+    }
+
     /// What a reader must know to read the table.
     pub fn caption(&self) -> String {
         let (data, protocol) = (&self.data, &self.protocol);

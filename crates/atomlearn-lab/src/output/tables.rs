@@ -5,26 +5,30 @@ pub use crate::output::text_table::plain_table;
 use crate::output::text_table::tex;
 use crate::records::record::Protocol;
 use crate::records::results::{Comparison, Majority, MethodResult};
-use crate::stats::statistics::mean;
+use crate::stats::metrics::Metric;
+use crate::stats::statistics::{mean, std};
 use atomlearn::registry;
 use comfy_table::{Attribute, Cell, CellAlignment};
 use std::fmt::Write;
 
-/// One line of the table, as text.
+/// One line of the table: method, rule, what ranks with its interval, accuracy if that is something else, times.
 struct TextRow {
-    method: String,
-    rule: String,
-    accuracy: String,
-    interval: String,
-    train: String,
-    test: String,
+    cells: Vec<String>,
     best: bool,
 }
+
+/// The column of what results are ranked by; its interval is the next.
+const RANKING: usize = 2;
 
 /// What the row of guessing is called.
 pub const MAJORITY: &str = "majority";
 
-const HEAD: [&str; 6] = ["method", "rule", "accuracy %", "95 % interval", "train s", "test s"];
+/// Names of the columns of a [`TextRow`].
+fn head(metric: Metric) -> Vec<String> {
+    let accuracy = (!metric.is_default()).then(|| "accuracy %".to_string());
+    let ranking = ["method".into(), "rule".into(), format!("{} %", metric.words()), "95 % interval".into()];
+    ranking.into_iter().chain(accuracy).chain(["train s".into(), "test s".into()]).collect()
+}
 
 /// Per cent with as many digits as two hundred samples or more deserve.
 pub fn percent(value: f64) -> String {
@@ -51,46 +55,46 @@ pub fn is_best(result: &MethodResult, all: &[MethodResult]) -> bool {
 }
 
 fn lines(comparison: &Comparison, plus_minus: &str) -> Vec<TextRow> {
-    let line = |result: &MethodResult| TextRow {
-        method: result.name(),
-        rule: result.rule.clone(),
-        accuracy: match result.std {
-            Some(std) => format!("{}{plus_minus}{}", percent(result.mean), percent(std)),
-            None => percent(result.mean),
-        },
-        interval: result.ci95.map_or("-".into(), |[low, high]| format!("{} to {}", percent(low), percent(high))),
-        train: seconds(mean(&result.train_seconds)),
-        test: seconds(mean(&result.test_seconds)),
-        best: is_best(result, &comparison.results),
+    let metric = comparison.protocol.metric;
+    let spread = |value: f64, std: Option<f64>| match std {
+        Some(std) => format!("{}{plus_minus}{}", percent(value), percent(std)),
+        None => percent(value),
     };
-    comparison.results.iter().map(line).chain(comparison.majority.as_ref().map(guessing)).collect()
+    let interval = |ci95: Option<[f64; 2]>| match ci95 {
+        Some([low, high]) => format!("{} to {}", percent(low), percent(high)),
+        None => "-".into(),
+    };
+    let line = |result: &MethodResult| {
+        let ranking = [spread(result.score, std(result.scores(metric))), interval(result.score_ci95)];
+        let accuracy = (!metric.is_default()).then(|| spread(result.mean, result.std));
+        let times = [&result.train_seconds, &result.test_seconds].map(|times| seconds(mean(times)));
+        let cells = [result.name(), result.rule.clone()].into_iter().chain(ranking).chain(accuracy).chain(times);
+        TextRow { cells: cells.collect(), best: is_best(result, &comparison.results) }
+    };
+    comparison.results.iter().map(line).chain(comparison.majority.as_ref().map(|m| guessing(m, metric))).collect()
 }
 
 /// The row that every method has to beat.
-fn guessing(majority: &Majority) -> TextRow {
+fn guessing(majority: &Majority, metric: Metric) -> TextRow {
     let none = || "-".to_string();
-    let accuracy = percent(majority.mean);
-    TextRow {
-        method: MAJORITY.into(),
-        rule: none(),
-        accuracy,
-        interval: none(),
-        train: none(),
-        test: none(),
-        best: false,
-    }
+    let accuracy = (!metric.is_default()).then(|| percent(majority.mean));
+    let ranking = [MAJORITY.to_string(), none(), percent(majority.score(metric)), none()];
+    TextRow { cells: ranking.into_iter().chain(accuracy).chain([none(), none()]).collect(), best: false }
 }
 
 /// The results that are not clearly better than guessing the most frequent class, in a sentence.
 pub fn no_better_than_guessing(comparison: &Comparison) -> Option<String> {
     let majority = comparison.majority.as_ref()?;
-    let beaten = |result: &&MethodResult| result.ci95.map_or(result.mean, |[low, _]| low) <= majority.mean;
+    let metric = comparison.protocol.metric;
+    let guess = majority.score(metric);
+    let beaten = |result: &&MethodResult| result.score_ci95.map_or(result.score, |[low, _]| low) <= guess;
     let names: Vec<String> =
         comparison.results.iter().filter(beaten).map(|result| format!("{} ({})", result.name(), result.rule)).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "Not clearly better than guessing the most frequent class ({} %): {}.",
-            percent(majority.mean),
+            "Not clearly better than guessing the most frequent class ({} {} %): {}.",
+            metric.words(),
+            percent(guess),
             names.join(", ")
         )
     })
@@ -99,13 +103,13 @@ pub fn no_better_than_guessing(comparison: &Comparison) -> Option<String> {
 /// A table for a terminal of this width; bold marks the best where `color` allows, and a star otherwise.
 pub fn terminal(comparison: &Comparison, width: u16, color: bool) -> String {
     let mut table = plain_table(width, color);
-    table.set_header(HEAD.map(|head| styled(head, color)));
-    for line in lines(comparison, " ± ") {
-        let star = if line.best { " *" } else { "  " };
-        let cells = [line.method, line.rule, line.accuracy + star, line.interval, line.train, line.test];
-        table.add_row(cells.map(|text| styled(&text, color && line.best)));
+    let head = head(comparison.protocol.metric);
+    table.set_header(head.iter().map(|head| styled(head, color)));
+    for mut line in lines(comparison, " ± ") {
+        line.cells[RANKING] += if line.best { " *" } else { "  " };
+        table.add_row(line.cells.iter().map(|text| styled(text, color && line.best)));
     }
-    for column in 2..HEAD.len() {
+    for column in RANKING..head.len() {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -139,14 +143,18 @@ pub fn caption(comparison: &Comparison) -> String {
 }
 
 fn splits_text(protocol: &Protocol) -> String {
+    let groups = protocol.groups.as_ref().map_or(String::new(), |groups| format!(", {} kept whole", groups.text()));
     if let Some(folds) = protocol.folds {
         let times = if protocol.repeats == 1 { "once".into() } else { format!("{} times", protocol.repeats) };
-        return format!("stratified {folds}-fold cross-validation, {times}");
+        return format!("stratified {folds}-fold cross-validation, {times}{groups}");
     }
-    let per_class =
-        protocol.train_per_class.map_or("given training samples".into(), |n| format!("{n} training samples per class"));
+    let per_class = match (protocol.train_at_least, protocol.train_per_class) {
+        (Some(n), _) => format!("at least {n} training samples per class"),
+        (None, Some(n)) => format!("{n} training samples per class"),
+        (None, None) => "given training samples".into(),
+    };
     let splits = if protocol.repeats == 1 { "1 split".into() } else { format!("{} splits", protocol.repeats) };
-    format!("{per_class}, {splits}")
+    format!("{per_class}, {splits}{groups}")
 }
 
 /// What cross-validation means for the numbers, where they come from it.
@@ -159,7 +167,8 @@ pub fn folds_sentence(comparison: &Comparison) -> Option<String> {
     comparison.protocol.folds.map(|folds| {
         format!(
             "Every sample is tested {times}, each time by a model trained on the other {} of {folds} folds; intervals and tests \
-             allow for the overlap of the training parts.",
+             allow for the overlap of the training parts. Means are over folds: counts that are summed over all folds, as in \
+             confusion matrices, may give slightly other shares.",
             folds.saturating_sub(1)
         )
     })
@@ -184,55 +193,110 @@ pub fn prep_text(comparison: &Comparison) -> String {
     format!("{}{own}", comparison.protocol.prep)
 }
 
+/// What the signs in the table mean.
+pub fn legend(comparison: &Comparison) -> String {
+    let splits = comparison.results.first().map_or(0, |result| result.accuracy.len());
+    let plus_minus =
+        if splits > 1 { format!("± is the standard deviation over the {splits} splits; ") } else { String::new() };
+    let interval = match comparison.protocol.metric {
+        Metric::MacroF1 => "macro F1 has no interval, since it is no mean over samples".to_string(),
+        _ => "the interval is that of the mean".into(),
+    };
+    format!("{plus_minus}{interval}; * marks the highest {}.", comparison.protocol.metric.words())
+}
+
 /// A Markdown table, the best in bold.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut text = format!("| {} |\n|---|---|---:|---:|---:|---:|\n", HEAD.join(" | "));
-    for line in lines(comparison, " ± ") {
-        let accuracy = if line.best { format!("**{}**", line.accuracy) } else { line.accuracy };
-        let cells = [line.method, line.rule, accuracy, line.interval, line.train, line.test];
-        let _ = writeln!(text, "| {} |", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
+    let head = head(comparison.protocol.metric);
+    let mut text = format!("| {} |\n|---|---|{}\n", head.join(" | "), "---:|".repeat(head.len() - RANKING));
+    for mut line in lines(comparison, " ± ") {
+        line.cells.iter_mut().for_each(|cell| *cell = cell.replace('|', "\\|"));
+        if line.best {
+            line.cells[RANKING] = format!("**{}**", line.cells[RANKING]);
+        }
+        let _ = writeln!(text, "| {} |", line.cells.join(" | "));
     }
+    comparison.cautions.iter().for_each(|caution| text += &format!("\nCaution: {caution}.\n"));
     text
 }
 
-/// One line per method and rule, in full precision, times as means over the splits.
+/// One line per method and rule, in full precision, times as means over the splits; at the end what results are ranked by.
 pub fn csv(comparison: &Comparison) -> String {
     let mut text = String::from(
-        "method,rule,splits,mean,std,ci95_low,ci95_high,train_seconds,test_seconds,train_cpu_seconds,test_cpu_seconds\n",
+        "method,rule,splits,mean,std,ci95_low,ci95_high,train_seconds,test_seconds,train_cpu_seconds,test_cpu_seconds,\
+         metric,score,score_ci95_low,score_ci95_high\n",
     );
+    let metric = comparison.protocol.metric;
+    let words = metric.words();
     for result in &comparison.results {
         let or_empty = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let ends = |ci95: Option<[f64; 2]>| [or_empty(ci95.map(|ci| ci[0])), or_empty(ci95.map(|ci| ci[1]))].join(",");
         let numbers = [
             result.mean.to_string(),
             or_empty(result.std),
-            or_empty(result.ci95.map(|ci| ci[0])),
-            or_empty(result.ci95.map(|ci| ci[1])),
+            ends(result.ci95),
             mean(&result.train_seconds).to_string(),
             mean(&result.test_seconds).to_string(),
             mean(&result.train_cpu_seconds).to_string(),
             mean(&result.test_cpu_seconds).to_string(),
+            words.to_string(),
+            result.score.to_string(),
+            ends(result.score_ci95),
         ];
         let _ = writeln!(text, "{},{},{},{}", result.name(), result.rule, result.accuracy.len(), numbers.join(","));
     }
     if let Some(majority) = &comparison.majority {
-        let _ = writeln!(text, "{MAJORITY},,{},{},,,,,,,", majority.accuracy.len(), majority.mean);
+        let (splits, mean, score) = (majority.accuracy.len(), majority.mean, majority.score(metric));
+        let _ = writeln!(text, "{MAJORITY},,{splits},{mean},,,,,,,,{words},{score},,");
     }
     text
 }
 
 /// A LaTeX table for the `booktabs` package, best in bold.
 pub fn latex(comparison: &Comparison) -> String {
-    let mut text = format!("% {}\n", caption(comparison).replace(char::is_control, " "));
-    text += "\\begin{tabular}{llrrr}\n\\toprule\n";
-    text += "Method & Rule & Accuracy (\\%) & Train (s) & Test (s) \\\\\n\\midrule\n";
+    let metric = comparison.protocol.metric;
+    let head = head(metric);
+    let comments =
+        std::iter::once(caption(comparison)).chain(comparison.cautions.iter().map(|c| format!("Caution: {c}")));
+    let mut text = comments.map(|line| format!("% {}\n", line.replace(char::is_control, " "))).collect::<String>();
+    let _ = writeln!(text, "\\begin{{tabular}}{{ll{}}}\n\\toprule", "r".repeat(head.len() - RANKING));
+    let title = |name: &String| match name.as_str() {
+        "train s" => "Train (s)".to_string(),
+        "test s" => "Test (s)".into(),
+        "95 % interval" => "95\\,\\% interval".into(),
+        other => match other.strip_suffix(" %") {
+            Some(measure) => capital(measure) + " (\\%)",
+            None => capital(other),
+        },
+    };
+    let _ = writeln!(text, "{} \\\\\n\\midrule", head.iter().map(title).collect::<Vec<_>>().join(" & "));
     for line in lines(comparison, " \\pm ") {
-        let accuracy =
-            if line.best { format!("$\\mathbf{{{}}}$", line.accuracy) } else { format!("${}$", line.accuracy) };
-        let cells = [tex(&line.method), tex(&line.rule), accuracy, line.train, line.test];
+        let cell = |(column, text): (usize, &String)| match column {
+            0 | 1 => tex(text),
+            RANKING if line.best => format!("$\\mathbf{{{text}}}$"),
+            _ if text.contains("\\pm") || column == RANKING => format!("${text}$"),
+            _ => text.clone(),
+        };
+        let cells: Vec<String> = line.cells.iter().enumerate().map(cell).collect();
         let _ = writeln!(text, "{} \\\\", cells.join(" & "));
     }
-    text += "\\bottomrule\n\\end{tabular}\n";
+    let splits = comparison.results.first().map_or(0, |result| result.accuracy.len());
+    let note = match splits {
+        0 | 1 => "Interval over samples; bold: highest".to_string(),
+        _ => format!(
+            "$\\pm$: standard deviation over {splits} splits; interval of the mean over samples and splits; bold: highest"
+        ),
+    };
+    text += "\\bottomrule\n";
+    let _ = writeln!(text, "\\multicolumn{{{}}}{{l}}{{\\footnotesize {note} {}.}} \\\\", head.len(), metric.words());
+    text += "\\end{tabular}\n";
     text + &cited(comparison)
+}
+
+/// With its first letter in upper case.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// BibTeX of the software and of every method in the table, as comments.
@@ -242,17 +306,9 @@ fn cited(comparison: &Comparison) -> String {
         let entry = registry::method(&result.method).ok().and_then(citations::paper);
         entries.extend(entry.filter(|entry| !entries.contains(entry)));
     }
-    entries.concat().lines().map(|line| format!("% {line}\n")).collect()
-}
-
-/// Another measure than accuracy by which results are ranked, with its values, in a sentence; none for accuracy.
-pub fn ranked_by(comparison: &Comparison) -> Option<String> {
-    let metric = comparison.protocol.metric;
-    let mut results: Vec<&MethodResult> = comparison.results.iter().collect();
-    results.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let values: Vec<String> =
-        results.iter().map(|result| format!("{} ({}) {}", result.name(), result.rule, percent(result.score))).collect();
-    (!metric.is_default()).then(|| format!("Ranked and tested by {} (%): {}.", metric.words(), values.join(", ")))
+    // The page that shows this needs no network and names no address; `atomlearn cite` gives that of the software.
+    let lines = entries.concat();
+    lines.lines().filter(|line| !line.contains("://")).map(|line| format!("% {line}\n")).collect()
 }
 
 /// Accuracy against the number of training samples, one row per method; none without a learning curve.

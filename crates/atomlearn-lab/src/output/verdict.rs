@@ -11,9 +11,6 @@ use serde_json::Value;
 /// Significance, as everywhere.
 pub const LEVEL: f64 = 0.05;
 
-/// A difference that a reader would not take for chance.
-const FAR: f64 = 0.05;
-
 /// What follows from a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
@@ -27,6 +24,8 @@ pub struct Verdict {
     pub over_guessing: Option<String>,
     /// Whether it is better than the others beyond chance.
     pub certainty: String,
+    /// What forbids to take the numbers at face value.
+    pub cautions: Vec<String>,
     /// Results that cannot be told from it, the most accurate first.
     pub alike: Vec<String>,
     /// Which of them is much faster, if one is.
@@ -48,8 +47,9 @@ pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
     let best = comparison.best()?;
     let majority = comparison.majority.as_ref();
     let interval = |[low, high]: [f64; 2]| format!(" (95 % interval {} to {})", percent(low), percent(high));
-    let low = best.ci95.map_or(best.mean, |[low, _]| low);
-    let useless = majority.is_some_and(|majority| low <= majority.mean);
+    let metric = comparison.protocol.metric;
+    let low = best.score_ci95.map_or(best.score, |[low, _]| low);
+    let useless = majority.is_some_and(|majority| low <= majority.score(metric));
     let tests = against(best, comparison);
     let mut alike: Vec<(&MethodResult, String)> = comparison
         .results
@@ -58,33 +58,49 @@ pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
         .map(|other| (other, name(other, comparison)))
         .collect();
     alike.sort_by(|a, b| b.0.score.total_cmp(&a.0.score));
-    let metric = comparison.protocol.metric;
-    let also = match metric {
-        Metric::Accuracy => String::new(),
-        other => format!("; its {} of {} is the highest here", other.words(), percent(best.score)),
-    };
     Some(Verdict {
         advice: match useless {
             true => "Use none of these yet.".into(),
             false => format!("Use {}.", name(best, comparison)),
         },
         title: registry::method(&best.method).ok().map(|method| method.title).filter(|_| !useless),
-        reason: format!(
-            "{} is right on {} % of samples it has not seen{}{also}.",
-            name(best, comparison),
-            percent(best.mean),
-            best.ci95.map_or(String::new(), interval)
-        ),
+        reason: match metric {
+            Metric::Accuracy => format!(
+                "{} is right on {} % of samples it has not seen{}.",
+                name(best, comparison),
+                percent(best.mean),
+                best.ci95.map_or(String::new(), interval)
+            ),
+            other => format!(
+                "{} has the highest {} on samples it has not seen: {} %{}. It is right on {} % of them.",
+                name(best, comparison),
+                other.words(),
+                percent(best.score),
+                best.score_ci95.map_or(String::new(), interval),
+                percent(best.mean)
+            ),
+        },
         over_guessing: majority.map(|majority| {
-            let (points, guess) = (100.0 * (best.mean - majority.mean), percent(majority.mean));
+            let guess = majority.score(metric);
+            let (points, guess) = (100.0 * (best.score - guess), percent(guess));
+            let of = match metric {
+                Metric::Accuracy => String::new(),
+                other => format!(" in {}", other.words()),
+            };
             match useless {
-                true => format!("That is not clearly better than always guessing the most frequent class ({guess} %)."),
+                true => {
+                    format!("That is not clearly better{of} than always guessing the most frequent class ({guess} %).")
+                }
                 false => format!(
-                    "That is {points:.1} points better than always guessing the most frequent class ({guess} %)."
+                    "That is {points:.1} points better{of} than always guessing the most frequent class ({guess} %)."
                 ),
             }
         }),
-        certainty: certainty(&tests, alike.len()) + &few_splits(best, &alike),
+        certainty: match comparison.cautions.is_empty() {
+            true => certainty(&tests, alike.len()),
+            false => certainty(&tests, alike.len()) + " But mind the caution.",
+        },
+        cautions: comparison.cautions.clone(),
         faster: faster(best, &alike),
         command: (!useless).then(|| command(best, comparison)).flatten(),
         alike: alike.into_iter().map(|(_, name)| name).collect(),
@@ -120,17 +136,6 @@ fn certainty(tests: &[(&PairTest, &MethodResult)], alike: usize) -> String {
         (all, clear) => format!(
             "{clear} of the {all} other results can be ruled out as the best (p < 0.05 after Holm's correction for these {all} tests); the rest might be as good."
         ),
-    }
-}
-
-/// A result far below the best cannot be ruled out if there are few splits: the reader is told that this is why.
-fn few_splits(best: &MethodResult, alike: &[(&MethodResult, String)]) -> String {
-    let far_below = alike.iter().any(|(other, _)| best.score - other.score > FAR);
-    match best.accuracy.len() {
-        splits @ 2..5 if far_below => {
-            format!(" Some of these are far lower, but {splits} splits are too few to rule them out; more splits can.")
-        }
-        _ => String::new(),
     }
 }
 

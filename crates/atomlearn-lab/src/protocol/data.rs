@@ -1,5 +1,6 @@
 //! Labelled data of an experiment, with the digest that ties splits and records to it.
 
+use crate::records::record::Grouping;
 use atomlearn::dataset::{Labels, check_finite};
 use atomlearn::io::{ImageShape, RawData, TablePart, TableSchema};
 use atomlearn::linalg::{concat_columns, select_columns};
@@ -98,6 +99,8 @@ pub struct LabData {
     pub ids: Option<Vec<String>>,
     /// Group of every sample, if there are groups; samples of one group are left out together.
     pub groups: Option<Vec<usize>>,
+    /// The column or variable that says so, where it has a name.
+    pub group_column: Option<String>,
     /// How much every sample counts, if not all count alike.
     pub weights: Option<Vec<f64>>,
     /// Names of the features, if the data have them.
@@ -161,6 +164,7 @@ impl LabData {
             names,
             ids,
             groups,
+            group_column: None,
             weights,
             feature_names,
             schema,
@@ -173,6 +177,17 @@ impl LabData {
     /// Samples whose features are made by `maker` from every training part, about `n_features` of them.
     pub fn made_by(self, maker: Arc<dyn FeatureMaker>, n_features: usize) -> Self {
         LabData { info: DataInfo { features: n_features, ..self.info }, maker: Some(maker), ..self }
+    }
+
+    /// The same, where this column or variable says which samples belong together.
+    pub fn with_group_column(self, group_column: Option<String>) -> Self {
+        LabData { group_column, ..self }
+    }
+
+    /// The groups, if there are groups, for a protocol.
+    pub(crate) fn grouping(&self) -> Option<Grouping> {
+        let groups: HashSet<usize> = self.groups.as_ref()?.iter().copied().collect();
+        Some(Grouping { column: self.group_column.clone(), number: groups.len() })
     }
 
     /// True if features are made anew from every training part.

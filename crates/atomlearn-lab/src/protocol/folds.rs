@@ -34,7 +34,14 @@ pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64)
     let places: Vec<usize> = (0..data.targets.len()).collect();
     let cut = |repeat: u64| stratified(data, &places, folds, seed.wrapping_add(STRIDE.wrapping_mul(repeat)));
     let splits = (1..=repeats as u64).map(cut).collect::<Result<Vec<_>>>()?.concat();
-    Ok(Splits { splits, train_per_class: None, seed: Some(seed), folds: Some(folds), curve: None })
+    Ok(Splits {
+        splits,
+        train_per_class: None,
+        train_at_least: None,
+        seed: Some(seed),
+        folds: Some(folds),
+        curve: None,
+    })
 }
 
 #[cfg(test)]

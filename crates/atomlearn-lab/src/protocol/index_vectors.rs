@@ -2,14 +2,22 @@
 
 use crate::protocol::splits::Split;
 use atomlearn::{Error, Mat, Result};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The splits in these arrays for data of `n` samples.
 ///
 /// One array says what trains, another, if there is one, what tests (else all others do): places of samples, or one flag 0 or 1
-/// for each. Several splits are rows or columns of a matrix. MATLAB's files count places from 1, unless there is a 0 among them;
-/// others count from 0, and places that can only count from 1 are an error that says so.
-pub fn splits(path: &Path, arrays: &[(String, Mat<f64>)], n: usize, note: &mut dyn FnMut(&str)) -> Result<Vec<Split>> {
+/// for each. Several splits are rows or columns of a matrix. `from` says whether places count from 0 or 1. Without it they count
+/// from 1 in MATLAB's files, unless there is a 0 among them, and from 0 in others; where these seem to count from 1, that is an
+/// error, or if it is only likely a warning.
+pub fn splits(
+    path: &Path,
+    arrays: &[(String, Mat<f64>)],
+    n: usize,
+    from: Option<usize>,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<Split>> {
     let (train, test) = choose(path, arrays)?;
     let (train, test) = (lines(path, train, n)?, test.map(|test| lines(path, test, n)).transpose()?);
     if test.as_ref().is_some_and(|test| test.len() != train.len()) {
@@ -18,18 +26,32 @@ pub fn splits(path: &Path, arrays: &[(String, Mat<f64>)], n: usize, note: &mut d
     let places = || train.iter().chain(test.iter().flatten()).filter(|line| !line.flags).flat_map(|line| &line.values);
     let (least, most) = places().fold((f64::MAX, f64::MIN), |(low, high), &place| (low.min(place), high.max(place)));
     let matlab = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mat"));
-    let from_one = matlab && least >= 1.0;
-    if !matlab && least >= 1.0 && most == n as f64 {
-        return Err(Error::format(
-            path,
-            format!(
-                "its places run from {least} to {most} for {n} samples, so they seem to count from 1; save them with 1 taken from each"
-            ),
-        ));
+    let from_one = from.map_or(matlab && least >= 1.0, |from| from == 1);
+    if from.is_none() && !matlab && least >= 1.0 {
+        let all: HashSet<u64> = places().map(|place| place.to_bits()).collect();
+        let without_gap = test.is_some() && least == 1.0 && all.len() as f64 == most;
+        if most == n as f64 || without_gap {
+            return Err(Error::format(
+                path,
+                format!(
+                    "its places run from {least} to {most} for {n} samples, so they seem to count from 1; say so with \
+                     --splits-from 1, or --splits-from 0 if they do not"
+                ),
+            ));
+        }
     }
     if places().next().is_some() {
-        let from = if from_one { "1, as in MATLAB" } else { "0" };
-        note(&format!("{}: places of samples count from {from}", path.display()));
+        let counted = match (from_one, matlab && from.is_none()) {
+            (true, true) => "1, as in MATLAB",
+            (true, false) => "1",
+            (false, _) => "0",
+        };
+        let doubt = if !from_one && from.is_none() && least == 1.0 {
+            "; 0 is not among them but 1 is: if they count from 1, say --splits-from 1"
+        } else {
+            ""
+        };
+        note(&format!("{}: places of samples count from {counted}{doubt}", path.display()));
     }
     let part = |line: &IndexVector| line.places(path, n, usize::from(from_one));
     let split = |(s, line): (usize, &IndexVector)| {
@@ -146,7 +168,7 @@ mod tests {
 
     fn read(file: &str, arrays: &[Named]) -> Result<(Vec<Split>, String)> {
         let mut told = String::new();
-        let splits = splits(Path::new(file), arrays, 6, &mut |text| told += text)?;
+        let splits = splits(Path::new(file), arrays, 6, None, &mut |text| told += text)?;
         Ok((splits, told))
     }
 
@@ -166,8 +188,18 @@ mod tests {
         let (found, told) = read("a.npy", &[array("a", &[&[1.0], &[3.0]])]).unwrap();
         assert_eq!(found, [split(&[1, 3], &[0, 2, 4, 5])]);
         assert!(told.contains("count from 0"), "{told}");
+        assert!(told.contains("if they count from 1, say --splits-from 1"), "{told}");
         let message = read("a.npy", &given).unwrap_err().to_string();
         assert!(message.contains("seem to count from 1"), "{message}");
+        // Training and test places without a gap from 1 on, though the last samples are in no part.
+        let short = [array("train", &[&[1.0, 4.0]]), array("test", &[&[2.0, 3.0]])];
+        let message = read("a.npz", &short).unwrap_err().to_string();
+        assert!(message.contains("from 1 to 4 for 6 samples") && message.contains("--splits-from"), "{message}");
+        let said = |from: usize| splits(Path::new("a.npz"), &short, 6, Some(from), &mut |_| ()).unwrap();
+        assert_eq!((said(1), said(0)), (vec![split(&[0, 3], &[1, 2])], vec![split(&[1, 4], &[2, 3])]));
+        // With a gap, or with a 0 among them, there is no doubt.
+        let (found, told) = read("a.npz", &[array("train", &[&[2.0, 4.0]]), array("test", &[&[0.0]])]).unwrap();
+        assert!(found == [split(&[2, 4], &[0])] && told.ends_with("count from 0"), "{told}");
     }
 
     #[test]

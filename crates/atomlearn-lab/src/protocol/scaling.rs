@@ -9,10 +9,16 @@ const FAR: f64 = 100.0;
 /// no other unit.
 const RARE: usize = 50;
 
-/// A warning if features differ in scale by more than 100-fold and `prep` does not put them on one.
+/// A warning with the cure, where there is [`fact`] of one.
+pub fn warning(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<String> {
+    fact(data, places, prep)
+        .map(|fact| format!("{fact}; put them on one scale with --prep standard or --prep standard,unit"))
+}
+
+/// That features differ in scale by more than 100-fold, where they do and `prep` does not put them on one.
 ///
 /// Constant features do not count, and pixels are in one unit whatever they show.
-pub fn warning(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<String> {
+pub fn fact(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<String> {
     let scaled = prep.described().any(|(_, step)| step.name == "standard");
     if scaled || data.image_shape.is_some() || places.len() < 2 {
         return None;
@@ -29,8 +35,7 @@ pub fn warning(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<Stri
     let ratio = large / small;
     let ratio = if ratio < 1e6 { format!("{ratio:.0}") } else { format!("{ratio:.0e}") };
     Some(format!(
-        "features differ in scale by a factor of {ratio} ({} against {}), so the largest outweigh all others; put them on \
-         one scale with --prep standard or --prep standard,unit",
+        "features differ in scale by a factor of {ratio} ({} against {}), so the largest outweigh all others",
         name(data, high),
         name(data, low)
     ))

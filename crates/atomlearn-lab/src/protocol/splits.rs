@@ -39,6 +39,8 @@ pub struct Splits {
     pub splits: Vec<Split>,
     /// Training samples of every class, where that is one number.
     pub train_per_class: Option<usize>,
+    /// Of whole groups: training samples of every class at least.
+    pub train_at_least: Option<usize>,
     /// The seed, where they were drawn here.
     pub seed: Option<u64>,
     /// Folds of a cross-validation, where they are that: as many splits in a row belong to one cut of the data.
@@ -116,7 +118,8 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
     if let Some(groups) = &data.groups {
         let draw = |repeat: u64| groups::draw(data, groups, train_per_class, seed, repeat);
         let splits = (0..repeats as u64).map(draw).collect::<Result<Vec<_>>>()?;
-        return Ok(Splits { seed: Some(seed), ..checked(splits, None, data, "groups")? });
+        let made = checked(splits, None, data, "groups")?;
+        return Ok(Splits { seed: Some(seed), train_at_least: Some(train_per_class), ..made });
     }
     let mut by_class = vec![Vec::new(); data.classes.len()];
     data.targets.iter().enumerate().for_each(|(i, &c)| by_class[c].push(i));
@@ -132,7 +135,8 @@ pub fn stratified(data: &LabData, train_per_class: usize, repeats: usize, seed: 
         )));
     }
     let splits = (0..repeats as u64).map(|repeat| draw(&by_class, train_per_class, seed, repeat)).collect();
-    Ok(Splits { splits, train_per_class: Some(train_per_class), seed: Some(seed), folds: None, curve: None })
+    let train_per_class = Some(train_per_class);
+    Ok(Splits { splits, train_per_class, train_at_least: None, seed: Some(seed), folds: None, curve: None })
 }
 
 fn draw(by_class: &[Vec<usize>], train_per_class: usize, seed: u64, repeat: u64) -> Split {
@@ -164,11 +168,17 @@ pub fn given(data: &LabData) -> Result<Splits> {
 }
 
 /// Reads a split file and checks it against the data: JSON as [`write`] makes it, or index vectors in a `.mat`, `.npy` or `.npz`
-/// file, where `note` is told how they were understood.
-pub fn read(path: &Path, data: &LabData, note: &mut dyn FnMut(&str)) -> Result<Splits> {
+/// file, whose places count from 0 or 1 as `from` says, and where `note` is told how they were understood.
+pub fn read(path: &Path, data: &LabData, from: Option<usize>, note: &mut dyn FnMut(&str)) -> Result<Splits> {
     if is_of_arrays(path) {
-        let splits = index_vectors::splits(path, &io::read_matrices(path)?, data.targets.len(), note)?;
+        let splits = index_vectors::splits(path, &io::read_matrices(path)?, data.targets.len(), from, note)?;
         return checked(splits, None, data, &path.display().to_string());
+    }
+    if from == Some(1) {
+        return Err(Error::format(
+            path,
+            "a split file in JSON counts from 0; --splits-from is for .mat, .npy and .npz files",
+        ));
     }
     parse(path, &std::fs::read(path).map_err(Error::io(path))?, data)
 }
@@ -263,7 +273,7 @@ fn checked(splits: Vec<Split>, folds: Option<usize>, data: &LabData, origin: &st
     }
     let same = sizes.iter().all(|&size| size == sizes[0]);
     let train_per_class = same.then_some(sizes[0]).filter(|_| folds.is_none());
-    Ok(Splits { splits, train_per_class, seed: None, folds, curve: None })
+    Ok(Splits { splits, train_per_class, train_at_least: None, seed: None, folds, curve: None })
 }
 
 /// True if every `folds` splits in a row test no sample twice.
@@ -346,12 +356,12 @@ mod tests {
         let data = data(&["a", "a", "b", "b"]);
         let made = stratified(&data, 1, 2, 3).unwrap();
         write(&path, &made, &data).unwrap();
-        let back = read(&path, &data, &mut |_| ()).unwrap();
+        let back = read(&path, &data, None, &mut |_| ()).unwrap();
         assert_eq!((back.splits, back.train_per_class, back.seed), (made.splits, Some(1), None));
         let refuse = |train: &str, test: &str| {
             std::fs::write(&path, format!(r#"{{"schema":"{SCHEMA}","splits":[{{"train":{train},"test":{test}}}]}}"#))
                 .unwrap();
-            read(&path, &data, &mut |_| ()).unwrap_err().to_string()
+            read(&path, &data, None, &mut |_| ()).unwrap_err().to_string()
         };
         assert!(refuse("[0,2]", "[9]").contains("sample 9 does not exist, as there are 4"));
         assert!(refuse("[0,2]", "[0]").contains("sample 0 is in the training and in the test part"));
@@ -360,12 +370,12 @@ mod tests {
         assert!(refuse("[0,2]", "[]").contains("2 training and 0 test samples"));
         let folds = crate::protocol::folds::cross_validation(&data, 2, 3, 1).unwrap();
         write(&path, &folds, &data).unwrap();
-        assert_eq!(read(&path, &data, &mut |_| ()).unwrap(), Splits { seed: None, ..folds.clone() });
+        assert_eq!(read(&path, &data, None, &mut |_| ()).unwrap(), Splits { seed: None, ..folds.clone() });
         write(&path, &Splits { folds: Some(3), ..folds }, &data).unwrap();
-        assert!(read(&path, &data, &mut |_| ()).unwrap_err().to_string().contains("folds of 3"));
+        assert!(read(&path, &data, None, &mut |_| ()).unwrap_err().to_string().contains("folds of 3"));
         std::fs::write(&path, format!(r#"{{"schema":"{SCHEMA}","data_sha256":"00","splits":[]}}"#)).unwrap();
-        assert!(read(&path, &data, &mut |_| ()).unwrap_err().to_string().contains("made for other data"));
+        assert!(read(&path, &data, None, &mut |_| ()).unwrap_err().to_string().contains("made for other data"));
         std::fs::write(&path, "{}").unwrap();
-        assert!(read(&path, &data, &mut |_| ()).unwrap_err().to_string().contains("not a split file"));
+        assert!(read(&path, &data, None, &mut |_| ()).unwrap_err().to_string().contains("not a split file"));
     }
 }

@@ -23,6 +23,12 @@ pub const SCHEMA: &str = "atomlearn.record/1";
 pub struct Protocol {
     /// Training samples of every class, where that is one number.
     pub train_per_class: Option<usize>,
+    /// Of groups, which train or test as a whole: training samples of every class at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train_at_least: Option<usize>,
+    /// The groups that are in the training or the test part as a whole, where the data have groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Grouping>,
     /// Number of splits; with `folds`, how often the data were cut into as many.
     pub repeats: usize,
     /// Folds of a stratified cross-validation, where the splits are that.
@@ -38,6 +44,23 @@ pub struct Protocol {
     /// What results are ranked by: likewise.
     #[serde(default, skip_serializing_if = "Metric::is_default")]
     pub metric: Metric,
+}
+
+/// Samples that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grouping {
+    /// The column or variable that says so, where it has a name.
+    pub column: Option<String>,
+    /// Number of groups.
+    pub number: usize,
+}
+
+impl Grouping {
+    /// In words.
+    pub fn text(&self) -> String {
+        let of = self.column.as_ref().map_or(String::new(), |column| format!(" of column `{column}`"));
+        format!("{} groups{of}", self.number)
+    }
 }
 
 /// How two results over the same splits are compared.
@@ -186,6 +209,9 @@ pub struct Record {
     pub trace: Vec<TraceStep>,
     /// What training warned about.
     pub warnings: Vec<String>,
+    /// That features are in very different units and the preprocessing leaves them so, where that is the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scales: Option<String>,
     /// What was seen inside the run, where someone looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<Inside>,

@@ -1,15 +1,21 @@
 //! From records to results: one entry per method and rule, with statistics and tests.
 
+mod cautions;
+mod guessing;
+mod intervals;
 mod pair_test;
+
+#[cfg(test)]
+pub(crate) use cautions::few_splits;
+pub use guessing::Majority;
 
 use crate::protocol::data::DataInfo;
 use crate::protocol::grid::Axis;
 use crate::records::provenance::Provenance;
 use crate::records::record::{Protocol, Record, RuleOutcome, entry_name};
 use crate::stats::confusion::Confusion;
-use crate::stats::crossed::{SplitValues, crossed_mean};
 use crate::stats::metrics::{Metric, balanced_accuracy, macro_f1};
-use crate::stats::ranks::{self, Ranking};
+use crate::stats::ranks::{self, LeftOut, Ranking};
 use crate::stats::statistics::{mean, std};
 use atomlearn::registry::Values;
 use pair_test::{correct, pair_test};
@@ -40,19 +46,12 @@ pub struct Comparison {
     pub learning_curve: Vec<CurvePoint>,
     /// Class names in class order, as in the confusion matrices.
     pub classes: Vec<String>,
+    /// What forbids to take the numbers at face value, in sentences.
+    pub cautions: Vec<String>,
     /// Warnings, each once, with the method that gave it.
     pub warnings: Vec<Warning>,
     /// Version, machine and time.
     pub provenance: Provenance,
-}
-
-/// What guessing the most frequent class of the training part gets.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Majority {
-    /// Accuracy on each split.
-    pub accuracy: Vec<f64>,
-    /// Its mean.
-    pub mean: f64,
 }
 
 /// One method trained on part of the training samples.
@@ -112,6 +111,8 @@ pub struct MethodResult {
     pub mean: f64,
     /// Mean of what results are ranked by: accuracy, unless the protocol's `metric` says otherwise.
     pub score: f64,
+    /// 95 % interval of `score`: `ci95`, or that of balanced accuracy; null for macro F1, which is no mean over samples.
+    pub score_ci95: Option<[f64; 2]>,
     /// Standard deviation of the accuracy (n - 1); null for one split.
     pub std: Option<f64>,
     /// 95 % interval of the mean over samples and splits, see [`crate::stats::crossed`]; null below two test samples.
@@ -135,6 +136,15 @@ pub struct MethodResult {
 }
 
 impl MethodResult {
+    /// What it is ranked by on each split.
+    pub fn scores(&self, metric: Metric) -> &[f64] {
+        match metric {
+            Metric::Accuracy => &self.accuracy,
+            Metric::BalancedAccuracy => &self.balanced_accuracy,
+            Metric::MacroF1 => &self.macro_f1,
+        }
+    }
+
     /// What people call it: its method and what tells it from others of the same method.
     pub fn name(&self) -> String {
         entry_name(&self.method, self.variant.as_deref())
@@ -213,7 +223,7 @@ pub fn learning_curve(records: &[Record], group: &[&Record]) -> Vec<CurvePoint> 
         let r = first.rules.iter().position(|outcome| outcome.rule == first.rule)?;
         let accuracies: Vec<f64> = series.iter().filter_map(|record| Some(record.rules.get(r)?.accuracy)).collect();
         let n_train: Vec<f64> = series.iter().map(|record| record.n_train as f64).collect();
-        let (n_train, ci95) = (mean(&n_train), interval95(series, r));
+        let (n_train, ci95) = (mean(&n_train), intervals::of_accuracy(series, r));
         Some(CurvePoint { method: first.name(), rule: first.rule.clone(), n_train, mean: mean(&accuracies), ci95 })
     };
     let mut points = Vec::new();
@@ -230,9 +240,12 @@ pub fn learning_curve(records: &[Record], group: &[&Record]) -> Vec<CurvePoint> 
     points
 }
 
-/// Data, preprocessing, training size, number of folds and classes are the same.
+/// Data, preprocessing, training size, number of folds, groups and classes are the same.
 fn same_kind(a: &Record, b: &Record) -> bool {
-    let layout = |record: &Record| (record.protocol.train_per_class, record.protocol.folds);
+    let layout = |record: &Record| {
+        let protocol = &record.protocol;
+        (protocol.train_per_class, protocol.train_at_least, protocol.folds, protocol.groups.clone())
+    };
     a.data.sha256 == b.data.sha256
         && a.protocol.prep == b.protocol.prep
         && layout(a) == layout(b)
@@ -292,16 +305,18 @@ pub fn comparison(records: &[&Record]) -> Comparison {
     if let Some(best) = best_of(pairs.iter().map(|(_, result)| result)) {
         correct(&mut tests, (&best.name(), &best.rule));
     }
+    let results: Vec<MethodResult> = pairs.into_iter().map(|(_, result)| result).collect();
     Comparison {
         schema: SCHEMA,
+        cautions: cautions::cautions(records, &results, &tests),
         data: first.data.clone(),
         protocol: Protocol {
             repeats: splits.len().div_ceil(first.protocol.folds.unwrap_or(1).max(1)),
             seed: first.protocol.seed.filter(|_| one_seed),
             ..first.protocol.clone()
         },
-        results: pairs.into_iter().map(|(_, result)| result).collect(),
-        majority: majority(records),
+        results,
+        majority: guessing::majority(records),
         tests,
         learning_curve: Vec::new(),
         classes: first.classes.clone(),
@@ -334,6 +349,7 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
     let (balanced_accuracy, macro_f1): (Vec<f64>, Vec<f64>) = outcomes().map(by_class).unzip();
     let measure = |value: fn(&RuleOutcome) -> Option<f64>| outcomes().map(|(_, outcome)| value(outcome)).collect();
     let each = |value: fn(&Record) -> f64| series.iter().map(|record| value(record)).collect();
+    let (metric, ci95) = (first.protocol.metric, intervals::of_accuracy(series, r));
     MethodResult {
         method: first.method.clone(),
         variant: first.variant.clone(),
@@ -344,13 +360,18 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         tuned: series.iter().map(|record| Some(record.tuned.as_ref()?.chosen.clone())).collect(),
         tune_seconds: series.iter().map(|record| Some(record.tuned.as_ref()?.seconds)).collect(),
         mean: mean(&accuracy),
-        score: match first.protocol.metric {
+        score: match metric {
             Metric::Accuracy => mean(&accuracy),
             Metric::BalancedAccuracy => mean(&balanced_accuracy),
             Metric::MacroF1 => mean(&macro_f1),
         },
         std: std(&accuracy),
-        ci95: interval95(series, r),
+        ci95,
+        score_ci95: match metric {
+            Metric::Accuracy => ci95,
+            Metric::BalancedAccuracy => intervals::of_balanced_accuracy(series, r),
+            Metric::MacroF1 => None,
+        },
         accuracy,
         balanced_accuracy,
         macro_f1,
@@ -366,46 +387,6 @@ fn result(series: &[&Record], r: usize) -> MethodResult {
         objective: series.iter().map(|record| record.trace.iter().map(|step| step.objective).collect()).collect(),
         confusion,
     }
-}
-
-/// 95 % interval of the mean accuracy of rule `r`.
-fn interval95(series: &[&Record], r: usize) -> Option<[f64; 2]> {
-    let places = tested(series);
-    let right = |record: &Record, i: usize| f64::from(u8::from(record.rules[r].predictions[i] == record.truth[i]));
-    let values = |record: &Record| (0..record.truth.len()).map(|i| right(record, i)).collect();
-    let known = series.iter().zip(&places).filter(|(record, _)| record.rules.len() > r);
-    let splits: Vec<_> = known.map(|(record, samples)| SplitValues { samples, values: values(record) }).collect();
-    crossed_mean(&splits).map(|mean| mean.interval95_of_share())
-}
-
-/// What is independent among the test samples of every record: groups, or else samples by their places. Records that do not tell
-/// the places count as if each tested other samples.
-fn tested(series: &[&Record]) -> Vec<Vec<usize>> {
-    let mut next = usize::MAX;
-    let mut places = |record: &Record| {
-        if !record.groups.is_empty() {
-            return record.groups.clone();
-        }
-        if record.tested.is_empty() {
-            next -= record.truth.len();
-            return (next..).take(record.truth.len()).collect();
-        }
-        record.tested.clone()
-    };
-    series.iter().map(|record| places(record)).collect()
-}
-
-/// What guessing gets on every split, each split once.
-fn majority(records: &[&Record]) -> Option<Majority> {
-    let mut splits: Vec<&Record> = Vec::new();
-    for &record in records {
-        if !splits.iter().any(|known| known.split_sha256 == record.split_sha256) {
-            splits.push(record);
-        }
-    }
-    splits.sort_by_key(|record| (record.split, &record.split_sha256));
-    let accuracy = splits.iter().map(|record| record.majority).collect::<Option<Vec<f64>>>()?;
-    Some(Majority { mean: mean(&accuracy), accuracy })
 }
 
 /// The ranking of all methods that were run on every data set among the records; `Err` says why there is none.
@@ -432,7 +413,29 @@ pub fn ranking(records: &[Record]) -> Result<Ranking, String> {
     let values = |method: &String| sets.iter().filter_map(|set| mean(set, method)).collect::<Vec<f64>>();
     let accuracy: Vec<Vec<f64>> = methods.iter().map(values).collect();
     let names = sets.iter().map(|set| set.data.path.rsplit(['/', '\\']).next().unwrap_or_default().to_string());
-    ranks::ranking(names.collect(), methods, accuracy)
+    let names: Vec<String> = names.collect();
+    let mut left_out: Vec<LeftOut> = Vec::new();
+    for result in sets.iter().flat_map(|set| &set.results).filter(|result| !methods.contains(&result.method)) {
+        if left_out.iter().all(|known| known.method != result.method) {
+            let lacks = |(set, _): &(&Comparison, &String)| mean(set, &result.method).is_none();
+            let missing = sets.iter().zip(&names).filter(lacks).map(|(_, name)| name.clone()).collect();
+            left_out.push(LeftOut { method: result.method.clone(), missing });
+        }
+    }
+    let ranking = ranks::ranking(names, methods, accuracy).map_err(|why| match left_out.as_slice() {
+        [] => why,
+        left_out => format!("{why}; not in every file: {}", ranks::left_out_text(left_out)),
+    })?;
+    Ok(Ranking { metric: first.protocol.metric, left_out, ..ranking })
+}
+
+/// A text with one sign for every number.
+fn shape(text: &str) -> String {
+    let mut shape = text.replace(|letter: char| letter.is_ascii_digit(), "0");
+    while shape.contains("00") {
+        shape = shape.replace("00", "0");
+    }
+    shape
 }
 
 /// Every warning once, with the splits it was given on.
@@ -440,7 +443,9 @@ pub fn warnings(records: &[&Record]) -> Vec<Warning> {
     let mut all: Vec<Warning> = Vec::new();
     for record in records {
         for text in &record.warnings {
-            match all.iter_mut().find(|known| known.method == record.method && known.text == *text) {
+            // The same but for its numbers is told once, with those of the first.
+            let same = |known: &Warning| known.method == record.method && shape(&known.text) == shape(text);
+            match all.iter_mut().find(|known| same(known)) {
                 Some(known) if known.splits.contains(&record.split) => {}
                 Some(known) => known.splits.push(record.split),
                 None => {

@@ -3,6 +3,7 @@
 mod outcome;
 
 use crate::protocol::data::LabData;
+use crate::protocol::scaling;
 use crate::protocol::splits::{Split, Splits};
 use crate::records::diagnostics::{Probe, Progress};
 use crate::records::jsonl::Appender;
@@ -185,6 +186,8 @@ impl Plan<'_> {
     pub fn protocol(&self) -> Protocol {
         Protocol {
             train_per_class: self.splits.train_per_class,
+            train_at_least: self.splits.train_at_least,
+            groups: self.data.grouping(),
             repeats: self.splits.repeats(),
             folds: self.splits.folds,
             seed: self.splits.seed,
@@ -217,6 +220,7 @@ impl Plan<'_> {
         let provenance = Provenance { origin: watch.origin(), ..Provenance::now() };
         let total = self.splits.splits.len() * self.entries.len();
         let mut records = Vec::with_capacity(total);
+        let scales = self.scales();
         for (s, split) in self.splits.splits.iter().enumerate() {
             let mut stage = Stage::new(self, split);
             let mut last: Option<Trained> = None;
@@ -224,11 +228,12 @@ impl Plan<'_> {
                 let method = entry.key();
                 let run = Run { method, split: s, done: records.len(), total, splits: self.splits.splits.len() };
                 let fault = |source| RunError { method: Some(method.into()), split: Some(s), source };
-                let blank = self.blank(entry, s, split, &provenance);
+                let scales = scales.clone().filter(|_| entry.prep.is_none());
+                let blank = Record { scales, ..self.blank(entry, s, split, &provenance) };
                 if let Some(held) = known.iter().find(|held| held.key == blank.key) {
                     // A record may come from an experiment in which this split stood elsewhere.
-                    let Record { protocol, data, sweep, curve, variant, prep, .. } = blank;
-                    let held = Record { split: s, protocol, data, sweep, curve, variant, prep, ..held.clone() };
+                    let Record { protocol, data, sweep, curve, variant, prep, scales, .. } = blank;
+                    let held = Record { split: s, protocol, data, sweep, curve, variant, prep, scales, ..held.clone() };
                     watch.end(run, &held);
                     records.push(held);
                     continue;
@@ -261,6 +266,13 @@ impl Plan<'_> {
             }
         }
         Ok(records)
+    }
+
+    /// That the preprocessing leaves features in very different units, where it does; features made anew of every part are not
+    /// known here.
+    fn scales(&self) -> Option<String> {
+        let all: Vec<usize> = (0..self.data.targets.len()).collect();
+        (!self.data.is_made()).then(|| scaling::fact(self.data, &all, self.prep)).flatten()
     }
 
     /// Everything of a record that is known before the run.

@@ -166,6 +166,12 @@ pub fn table(recipe: &Recipe, data: &LabData, records: &[Record]) -> Reproductio
             data.info.samples, data.info.classes
         ));
     }
+    if recipe.repeats < 3 {
+        let splits = if recipe.repeats == 1 { "One split is" } else { "Two splits are" };
+        notes.push(format!(
+            "{splits} too few to rank methods by: differences of a few points may be chance; --repeats 5 or more."
+        ));
+    }
     notes.extend(recipe.notes.iter().cloned());
     Reproduction {
         schema: SCHEMA,

@@ -79,6 +79,22 @@ pub fn crossed_mean(splits: &[SplitValues<'_>]) -> Option<CrossedMean> {
     Some(CrossedMean { mean, variance, df, n_samples: by_sample.len() })
 }
 
+/// How many independent samples the interval of a share may stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampleNumbers {
+    /// At most: all that were tested. A variance that is smaller by chance says no more.
+    pub most: f64,
+    /// Where nothing varies (all right, or all wrong): the groups, since nothing tells how alike the samples of a group are.
+    pub unvaried: f64,
+}
+
+impl SampleNumbers {
+    /// Of samples that are in no groups.
+    pub fn of(samples: usize) -> Self {
+        SampleNumbers { most: samples as f64, unvaried: samples as f64 }
+    }
+}
+
 impl CrossedMean {
     /// The test of "the mean is zero", for differences of two methods.
     pub fn test_zero(&self) -> Outcome {
@@ -92,13 +108,13 @@ impl CrossedMean {
         mcnemar(all, 0)
     }
 
-    /// A 95 % interval of a share: Wilson's, for as many independent samples as would give this variance.
+    /// A 95 % interval of a share: Wilson's, for as many independent samples as would give this variance, `p (1 - p) / V`.
     ///
     /// It never leaves 0 to 1 and never has zero width, not even where every sample was right.
-    pub fn interval95_of_share(&self) -> [f64; 2] {
+    pub fn interval95_of_share(&self, samples: SampleNumbers) -> [f64; 2] {
         let p = self.mean.clamp(0.0, 1.0);
-        let n_samples = self.n_samples as f64;
-        let n = if self.variance > 0.0 { (p * (1.0 - p) / self.variance).min(n_samples).max(1.0) } else { n_samples };
+        let equivalent = p * (1.0 - p) / self.variance;
+        let n = if self.variance > 0.0 { equivalent.min(samples.most).max(1.0) } else { samples.unvaried };
         let t = StudentsT::new(0.0, 1.0, self.df.max(1.0)).map_or(1.96, |t| t.inverse_cdf(0.975));
         let centre = (p + t * t / (2.0 * n)) / (1.0 + t * t / n);
         let half = t / (1.0 + t * t / n) * (p * (1.0 - p) / n + t * t / (4.0 * n * n)).sqrt();
@@ -169,9 +185,9 @@ mod tests {
         assert_eq!(same.test_zero().p, 1.0);
         let always = crossed_mean(&splits(&samples, |_, _| 1.0)).unwrap();
         near(always.test_zero().p, 2.0 * 0.5f64.powi(20));
-        let [low, high] = always.interval95_of_share();
+        let [low, high] = always.interval95_of_share(SampleNumbers::of(20));
         assert!(low > 0.7 && low < 0.9 && high == 1.0, "{low} {high}");
-        let [low, high] = same.interval95_of_share();
+        let [low, high] = same.interval95_of_share(SampleNumbers::of(20));
         assert!(low < 1e-15 && high > 0.1 && high < 0.3, "{low} {high}");
         assert!(crossed_mean(&splits(&[vec![4]], |_, _| 1.0)).is_none());
         assert!(crossed_mean(&[]).is_none());

@@ -3,6 +3,7 @@
 //!
 //! Reference: Demsar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
 
+use crate::stats::metrics::Metric;
 use crate::stats::statistics::holm;
 use serde::Serialize;
 use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal};
@@ -20,9 +21,9 @@ const COUNTED_OUT: usize = 25;
 pub struct Friedman {
     /// Friedman's statistic, corrected for ties.
     pub chi2: f64,
-    /// Its correction by Iman and Davenport; null if infinite.
+    /// Its correction by Iman and Davenport; null if infinite, where all data sets rank the methods alike.
     pub f: f64,
-    /// p-value of the corrected statistic.
+    /// p-value of the corrected statistic; where all rank alike, how often chance would make them.
     pub p: f64,
 }
 
@@ -62,8 +63,27 @@ pub struct Ranking {
     pub groups: Vec<Vec<usize>>,
     /// Every pair of methods.
     pub pairs: Vec<Pair>,
+    /// What methods are ranked by.
+    pub metric: Metric,
+    /// Methods that are not ranked, and the data sets they were not run on.
+    pub left_out: Vec<LeftOut>,
     /// Why little or nothing can be concluded; empty if there are data sets enough.
     pub cautions: Vec<String>,
+}
+
+/// A method that was not run on every data set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The method.
+    pub method: String,
+    /// Data sets without it.
+    pub missing: Vec<String>,
+}
+
+/// Methods with the data sets that lack them.
+pub fn left_out_text(left_out: &[LeftOut]) -> String {
+    let one = |left: &LeftOut| format!("{} (not run on {})", left.method, left.missing.join(", "));
+    left_out.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// The ranking of methods with these accuracies, one row per method and one column per data set.
@@ -102,6 +122,8 @@ pub fn ranking(data_sets: Vec<String>, methods: Vec<String>, accuracy: Vec<Vec<f
         schema: SCHEMA,
         friedman: friedman(&ranks, n, ties),
         groups: groups(&ranks, critical_difference),
+        metric: Metric::default(),
+        left_out: Vec::new(),
         cautions: cautions(n, k, pairs.len()),
         data_sets,
         methods,
@@ -115,7 +137,12 @@ pub fn ranking(data_sets: Vec<String>, methods: Vec<String>, accuracy: Vec<Vec<f
 /// What the numbers of data sets and methods forbid to conclude.
 fn cautions(n: usize, k: usize, n_pairs: usize) -> Vec<String> {
     let mut cautions = Vec::new();
-    if n < 5 {
+    if n == 2 {
+        cautions.push(
+            "two data sets cannot rank methods and are too few to conclude anything: the ranks only describe these two"
+                .into(),
+        );
+    } else if n < 5 {
         cautions.push(format!("{n} data sets are too few to conclude anything: read the ranks as a description"));
     }
     let smallest = 0.5f64.powi(n as i32 - 1);
@@ -165,8 +192,13 @@ pub fn friedman(ranks: &[f64], n: usize, ties: f64) -> Friedman {
     let chi2 = (12.0 * n / (k * (k + 1.0)) * (squares - k * (k + 1.0).powi(2) / 4.0)).max(0.0) / left_by_ties;
     let left = n * (k - 1.0) - chi2;
     if left <= 1e-12 * n * k {
-        // Every data set ranks the methods alike.
-        return Friedman { chi2, f: f64::INFINITY, p: 0.0 };
+        // Every data set ranks the methods alike. With the first given, each other one does so by chance once in as many orders as
+        // there are, where orders of equal methods count as one; F would be infinite and its p zero, however few the data sets.
+        let orders = |count: f64| (1..=count as u64).map(|i| i as f64).product::<f64>();
+        let mut sorted = ranks.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let ties: f64 = sorted.chunk_by(|a, b| a == b).map(|equal| orders(equal.len() as f64)).product();
+        return Friedman { chi2, f: f64::INFINITY, p: (ties / orders(k)).powf(n - 1.0) };
     }
     let f = (n - 1.0) * chi2 / left;
     let p = FisherSnedecor::new(k - 1.0, (k - 1.0) * (n - 1.0)).map_or(f64::NAN, |distribution| distribution.sf(f));

@@ -14,7 +14,8 @@ fn layout<'a>(id: String, title: &'a str, x_title: &'a str, x_whole: bool) -> La
 }
 
 /// How often predictions of each probability were right, over all splits, for every method that has probabilities.
-pub fn calibration(id: usize, series: &[Vec<&Record>]) -> Option<Panel> {
+/// Also which of them cannot be drawn, in a sentence.
+pub fn calibration(id: usize, series: &[Vec<&Record>]) -> Option<(Panel, String)> {
     let line = |records: &Vec<&Record>| {
         let mut bins: Vec<(usize, f64, usize)> = vec![(0, 0.0, 0); BINS];
         for record in records {
@@ -31,8 +32,17 @@ pub fn calibration(id: usize, series: &[Vec<&Record>]) -> Option<Panel> {
         };
         Some(Series { label: Some(records[0].name()), points: told.map(point).collect() })
     };
-    let mut lines: Vec<Series> =
-        series.iter().filter_map(line).filter(|line| line.points.len() > 1).take(MOST).collect();
+    let (mut lines, short): (Vec<Series>, Vec<Series>) =
+        series.iter().filter_map(line).partition(|line| line.points.len() > 1);
+    lines.truncate(MOST);
+    let short: Vec<String> = short.into_iter().filter_map(|line| line.label).collect();
+    let left_out = match short.len() {
+        0 => String::new(),
+        _ => format!(
+            "Not drawn: {}, since nearly all its predictions have about the same probability (a point needs ten, a line two points).",
+            short.join(", ")
+        ),
+    };
     if lines.is_empty() {
         return None;
     }
@@ -40,7 +50,7 @@ pub fn calibration(id: usize, series: &[Vec<&Record>]) -> Option<Panel> {
     lines.push(Series { label: None, points: vec![Point::new(least, least), Point::new(100.0, 100.0)] });
     let layout = layout(format!("calibration{id}"), "How often it was right, %", "probability it gave, %", false);
     // Where the line ends says nothing of a method, unlike the last accuracy of a learning curve.
-    panel(Layout { text: |_| String::new(), ..layout }, lines)
+    panel(Layout { text: |_| String::new(), ..layout }, lines).map(|panel| (panel, left_out))
 }
 
 /// Accuracy against the number of training samples; `best` has its interval drawn.

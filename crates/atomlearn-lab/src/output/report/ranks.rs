@@ -2,7 +2,7 @@
 
 use super::axes::{Axis, Tick, clipped, tenth};
 use crate::output::tables::p_value;
-use crate::stats::ranks::{ALPHA, Ranking};
+use crate::stats::ranks::{ALPHA, Ranking, left_out_text};
 use serde::Serialize;
 
 /// Ranks of methods over several data sets.
@@ -29,13 +29,20 @@ impl From<&Ranking> for RankSummary {
             p_value(ranking.friedman.p),
             100.0 * ALPHA
         );
+        let left_out = (!ranking.left_out.is_empty())
+            .then(|| format!("Not in every data set: {}.", left_out_text(&ranking.left_out)));
         RankSummary {
             names: ranking.methods.clone(),
             ranks: ranking.average_ranks.clone(),
             groups: ranking.groups.clone(),
             critical_difference: Some(ranking.critical_difference),
             data_sets: ranking.data_sets.len(),
-            note: [friedman].iter().chain(&ranking.cautions).cloned().collect::<Vec<_>>().join(" "),
+            note: [friedman]
+                .into_iter()
+                .chain(left_out)
+                .chain(ranking.cautions.iter().cloned())
+                .collect::<Vec<_>>()
+                .join(" "),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Training time against accuracy, with labels that keep clear of each other.
+//! Time of training and testing against accuracy, with labels that keep clear of each other.
 
 use super::axes::{Axis, Tick, clipped};
 use crate::output::tables::{is_best, percent, seconds};
@@ -80,7 +80,7 @@ fn scatter(
     comparison: &Comparison,
     (width, height): (f64, f64),
 ) -> Scatter {
-    let time = |result: &MethodResult| mean(&result.train_seconds).max(1e-5);
+    let time = |result: &MethodResult| (mean(&result.train_seconds) + mean(&result.test_seconds)).max(1e-5);
     let x = Axis::log(shown.iter().map(|result| time(result)), 0.07, (0.0, width));
     let y = Axis::linear(shown.iter().map(|result| 100.0 * result.mean), 0.1, (height, 0.0));
     let places: Vec<(f64, f64)> =

@@ -52,6 +52,8 @@ pub struct Section {
     /// Suspicious labels that are not listed.
     more_suspicious: usize,
     calibration: Option<Panel>,
+    /// Methods with probabilities that are not drawn.
+    not_calibrated: String,
     learning_curve: Option<Panel>,
     test_name: &'static str,
     tests: Tests,
@@ -156,6 +158,8 @@ pub fn section(id: usize, records: &[&Record], curve: Vec<CurvePoint>, photos: O
     let classes = best.map_or_else(Vec::new, |best| class_rows(best, &comparison.classes));
     let suspicious = suspicious(records);
     let photos = photos.and_then(|photos| photo_gallery(photos, records));
+    let (calibration, not_calibrated) =
+        calibration(id, &series).map_or((None, String::new()), |(panel, left_out)| (Some(panel), left_out));
     Section {
         id,
         title: file.to_string(),
@@ -174,7 +178,8 @@ pub fn section(id: usize, records: &[&Record], curve: Vec<CurvePoint>, photos: O
         mistakes: best.filter(|_| photos.is_none()).map_or_else(Vec::new, |best| mistakes(best, records)),
         more_suspicious: suspicious.len().saturating_sub(MOST_SUSPICIOUS),
         suspicious: suspicious.into_iter().take(MOST_SUSPICIOUS).collect(),
-        calibration: calibration(id, &series),
+        calibration,
+        not_calibrated,
         learning_curve: best.and_then(|best| learning_curve(id, &comparison.learning_curve, &best.name())),
         test_name: match comparison.tests.first().map(|test| test.test) {
             Some("mcnemar") => "McNemar's exact test on the one split",
@@ -280,9 +285,10 @@ fn papers(comparison: &Comparison, records: &[&Record]) -> Vec<Paper> {
 fn protocol(comparison: &Comparison, records: &[&Record]) -> String {
     let (data, layout) = (&comparison.data, &comparison.protocol);
     let first = records[0];
-    let training = match layout.train_per_class {
-        Some(n) => format!("{n} samples of every class ({} in all)", first.n_train),
-        None => format!("{} samples", first.n_train),
+    let training = match (layout.train_at_least, layout.train_per_class) {
+        (Some(n), _) => format!("at least {n} samples of every class ({} in all)", first.n_train),
+        (None, Some(n)) => format!("{n} samples of every class ({} in all)", first.n_train),
+        (None, None) => format!("{} samples", first.n_train),
     };
     let seeded = layout.seed.map_or(String::new(), |seed| format!(" (seed {seed})"));
     let splits = match (layout.repeats, layout.seed) {
@@ -295,8 +301,11 @@ fn protocol(comparison: &Comparison, records: &[&Record]) -> String {
         (n, None) => format!("Each of {n} given splits"),
         (n, Some(_)) => format!("Each of {n} random splits{seeded}"),
     };
+    let groups = layout.groups.as_ref().map_or(String::new(), |groups| {
+        format!(" Each of the {} is on one side, and is what intervals and tests count.", groups.text())
+    });
     format!(
-        "{} samples of {} features in {} classes. {splits} trains on {training} and tests on the other {}. \
+        "{} samples of {} features in {} classes. {splits} trains on {training} and tests on the other {}.{groups} \
          Preprocessing: {}, fitted on the training samples.",
         data.samples,
         data.features,
@@ -335,7 +344,12 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> 
         mean: percent(result.mean),
         std: result.std.map_or("–".into(), percent),
         interval: result.ci95.map_or("–".into(), |[a, b]| format!("{} to {}", percent(a), percent(b))),
-        balanced: percent(mean(&result.balanced_accuracy)),
+        balanced: match (comparison.protocol.metric, result.score_ci95) {
+            (Metric::BalancedAccuracy, Some([low, high])) => {
+                format!("{} ({} to {})", percent(result.score), percent(low), percent(high))
+            }
+            _ => percent(mean(&result.balanced_accuracy)),
+        },
         f1: percent(mean(&result.macro_f1)),
         train: seconds(mean(&result.train_seconds)),
         test: seconds(mean(&result.test_seconds)),
@@ -351,8 +365,8 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> 
         mean: percent(majority.mean),
         std: "–".into(),
         interval: "–".into(),
-        balanced: "–".into(),
-        f1: "–".into(),
+        balanced: percent(mean(&majority.balanced_accuracy)),
+        f1: percent(mean(&majority.macro_f1)),
         train: "–".into(),
         test: "–".into(),
         best: false,
@@ -360,9 +374,10 @@ fn rows(comparison: &Comparison, [low, high]: [f64; 2], records: &[&Record]) -> 
         dot: place(majority.mean),
         below: majority.mean < low,
     };
+    let metric = comparison.protocol.metric;
     let scored = comparison.results.iter().map(|result| (result.score, row(result)));
     let mut rows: Vec<(f64, ResultRow)> =
-        scored.chain(comparison.majority.iter().map(|m| (m.mean, guessing(m)))).collect();
+        scored.chain(comparison.majority.iter().map(|m| (m.score(metric), guessing(m)))).collect();
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -436,6 +451,7 @@ fn provenance(comparison: &Comparison) -> Vec<(&'static str, String)> {
         ("processor", origin.cpu.clone()),
         ("threads", origin.threads.to_string()),
     ];
+    facts.extend(comparison.protocol.groups.as_ref().map(|groups| ("groups", groups.text())));
     facts.extend(command);
     facts
 }

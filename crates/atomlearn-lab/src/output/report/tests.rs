@@ -7,6 +7,7 @@ use crate::records::diagnostics::Inside;
 use crate::records::jsonl::Appender;
 use crate::records::record;
 use crate::records::record::{Mistake, RuleOutcome, Suspicion};
+use crate::records::results::{Comparison, few_splits};
 use crate::run::compare::{Entry, ExperimentObserver, Plan, Run};
 use crate::stats::confusion;
 use atomlearn::io::{ImageShape, RawData};
@@ -370,11 +371,16 @@ fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
     let mut scattered = three();
     let [best, crc] = ["ridge", "crc"].map(|key| scattered.results.iter().position(|r| r.method == key).unwrap());
     scattered.results[best].accuracy = vec![0.95; 3];
-    assert!(!verdict(&scattered).unwrap().certainty.contains("too few"));
+    let too_few = |scattered: &Comparison| few_splits(&scattered.results, &scattered.tests).unwrap_or_default();
+    assert_eq!(too_few(&scattered), "");
     scattered.results[crc].score = 0.5;
-    assert!(verdict(&scattered).unwrap().certainty.contains("3 splits are too few to rule them out"));
+    assert!(too_few(&scattered).contains("3 splits are too few to rule them out"));
     scattered.results[best].accuracy = vec![0.95; 10];
-    assert!(!verdict(&scattered).unwrap().certainty.contains("too few"));
+    assert_eq!(too_few(&scattered), "");
+    // Two splits rank nothing, whatever came out, and the box says so.
+    scattered.results[best].accuracy = vec![0.95; 2];
+    assert!(too_few(&scattered).starts_with("Two splits are too few to rank by"));
+    assert!(found.cautions[0].starts_with("Two splits are too few to rank by"));
     // What was set is in the command, what guessing gets can make all useless, and a program has no command.
     comparison.results[0].params.insert("lambda".into(), 0.25.into());
     assert!(verdict(&comparison).unwrap().command.unwrap().contains("--set lambda=0.25"));
@@ -384,6 +390,24 @@ fn the_verdict_says_what_to_use_how_sure_that_is_and_what_to_type() {
     comparison.majority.as_mut().unwrap().mean = 0.5;
     comparison.results[0].method = "my program".into();
     assert_eq!(verdict(&comparison).unwrap().command, None);
+}
+
+#[test]
+fn warnings_that_differ_in_numbers_are_one_and_paper_has_no_empty_headings() {
+    let mut records = records(&["ridge", "crc"], SHAPE, "unit");
+    let kept = ["kernel map: 186 of 240 directions kept", "kernel map: 9 of 240 directions kept", "odd"];
+    for record in records.iter_mut().filter(|record| record.method == "ridge") {
+        record.warnings = vec![kept[record.split].into(), kept[2].into()];
+    }
+    let warnings = crate::records::results::comparisons(&records).remove(0).warnings;
+    let told: Vec<(&str, &[usize])> = warnings.iter().map(|w| (&w.text[..], &w.splits[..])).collect();
+    assert_eq!(told, [(kept[0], &[0, 1][..]), (kept[2], &[0, 1][..])]);
+    let page = page(&records).unwrap();
+    for text in
+        ["time of training and testing together", ".extras:not(:has(", "<div class=\"extras\">", "#glossary:not"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
 }
 
 #[test]

@@ -97,7 +97,11 @@ fn ranks_share_ties_and_groups_are_largest() {
     assert_eq!(groups(&[1.0, 1.5, 2.5, 4.0], 1.2), [vec![0, 1], vec![1, 2]]);
     assert_eq!(groups(&[1.0, 3.0], 1.0), Vec::<Vec<usize>>::new());
     let same = friedman(&[1.0, 2.0, 3.0], 5, 0.0);
-    assert_eq!((same.chi2, same.p), (10.0, 0.0));
+    // Four more data sets in the order of the first of six.
+    near(same.p, 6.0f64.powi(-4), 1e-15);
+    assert_eq!((same.chi2, same.f), (10.0, f64::INFINITY));
+    // Two equal methods of three: three orders.
+    near(friedman(&[1.5, 1.5, 3.0], 2, 12.0).p, 1.0 / 3.0, 1e-15);
 }
 
 /// Ranks 1 2 3, 1.5 1.5 3, 1 2.5 2.5, 1 2 3 have sums 4.5, 8, 11.5. Without ties, chi2 is

@@ -225,8 +225,11 @@ impl TableSchema {
         let listed = || self.label.iter().chain(&self.ids).chain(&self.left_out);
         let is_new = |name: &&&str| !name.is_empty() && listed().all(|column| column.name != **name);
         let extra: Vec<&str> = names.iter().filter(is_new).copied().collect();
-        let columns =
-            if extra.len() == 1 { "column the model does not know is" } else { "columns the model does not know are" };
+        let columns = if extra.len() == 1 {
+            "column that training did not have is"
+        } else {
+            "columns that training did not have are"
+        };
         (!extra.is_empty()).then(|| Note::plain(format!("{} {columns} ignored: {}", extra.len(), list(&extra, 12))))
     }
 
@@ -240,7 +243,7 @@ impl TableSchema {
             _ => String::new(),
         };
         format!(
-            "{} of the {} columns the model was trained on {are} missing: {}{near} (columns of the table: {})",
+            "{} of the {} columns of the training data {are} missing: {}{near} (columns of this table: {})",
             missing.len(),
             self.features.len(),
             list(missing, 100),
