@@ -238,6 +238,7 @@ fn map_text(header: &atomlearn::registry::Values) -> String {
     let spec = header.get("spec").and_then(Value::as_object);
     let fields = spec.into_iter().flatten().map(|(name, value)| match value {
         Value::String(text) if name == "kind" => text.clone(),
+        Value::Object(_) => info_text(value),
         other => format!("{name}={}", value_text(other)),
     });
     title + &fields.collect::<Vec<_>>().join(" ")

@@ -280,7 +280,8 @@ impl Facts {
         }
         if self.contrary > 0 {
             warnings.push(format!(
-                "{} {which} equal one with another label (duplicates): one of the two labels must be wrong, and the twin that stays speaks                  for the other label, so the leave-one-out accuracy is too low for them",
+                "{} {which} equal one with another label (duplicates): one of the two labels must be wrong, and the twin that stays speaks \
+                 for the other label, so the leave-one-out accuracy is too low for them",
                 self.contrary
             ));
         }
