@@ -6,7 +6,7 @@ use crate::images::{self, FeatureArgs};
 use atomlearn::io::RawData;
 use atomlearn::io::pictures::{ImageFile, Picture};
 use atomlearn::{Mat, Result};
-use atomlearn_features::{Extracted, FeatureSpec, Handling, fit};
+use atomlearn_features::{Broken, Extracted, FeatureSpec, Handling, fit};
 use atomlearn_lab::data::{FeatureMaker, LabData, MadeFeatures, digest};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ struct ImageMaker {
 
 /// The photos of a folder, to be compared on features that are fitted on every training part alone.
 pub fn data(args: &FeatureArgs, kind: Option<&str>, folder: &Path, console: &Console) -> Result<LabData, Failure> {
-    let images = readable(args.skip_broken, images::list(folder, console)?, console)?;
+    let (images, _) = readable(args.skip_broken, images::list(folder, console)?.images, console)?;
     let kind = kind.unwrap_or_else(|| images::usual_kind(&images));
     let spec = args.spec(kind)?;
     let mut data = labelled(folder, &images)?;
@@ -63,21 +63,26 @@ pub fn labelled(folder: &Path, images: &[ImageFile]) -> Result<LabData, Failure>
     Ok(LabData::new(&folder.display().to_string(), digest(folder)?, raw)?)
 }
 
-/// The images that can be decoded, where others may be skipped. Places in a split file count these.
-pub fn readable(skip_broken: bool, images: Vec<ImageFile>, console: &Console) -> Result<Vec<ImageFile>, Failure> {
+/// The images that can be decoded, where others may be skipped, and those others. Places in a split file count these.
+pub fn readable(
+    skip_broken: bool,
+    images: Vec<ImageFile>,
+    console: &Console,
+) -> Result<(Vec<ImageFile>, Vec<Broken>), Failure> {
     if !skip_broken {
-        return Ok(images);
+        return Ok((images, Vec::new()));
     }
     use rayon::prelude::*;
     let opened: Vec<Result<Picture>> = images.par_iter().map(|image| Picture::open(&image.path)).collect();
-    let mut good = Vec::with_capacity(images.len());
-    for (image, opened) in images.into_iter().zip(opened) {
+    let (mut good, mut broken) = (Vec::with_capacity(images.len()), Vec::new());
+    for (place, (image, opened)) in images.into_iter().zip(opened).enumerate() {
         match opened {
             Ok(_) => good.push(image),
-            Err(error) => console.warn(&format!("{} is left out: {error}", image.name)),
+            Err(error) => broken.push(Broken { place, name: image.name, why: images::reason(&error) }),
         }
     }
-    Ok(good)
+    images::tell_broken(&broken, images::LEFT_OUT, console);
+    Ok((good, broken))
 }
 
 impl FeatureMaker for ImageMaker {

@@ -1,15 +1,15 @@
 //! Image folders as data: which features, and how they are made.
 
 use crate::console::Console;
-use crate::data::Source;
+use crate::data::{Source, tell};
 use crate::failure::Failure;
 use crate::progress::FeatureBar;
 use atomlearn::io::RawData;
-use atomlearn::io::pictures::{self, ImageFile, Listing, Picture};
+use atomlearn::io::pictures::{self, ImageFile, LeftOut, Listing, Picture, Unreadable};
 use atomlearn::{Error, Mat};
 use atomlearn_features::{
-    Augment, Coding, Crop, Extracted, FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, Handling, KINDS, KNOWN_NETWORKS,
-    KnownNetwork, OnnxSpec, PixelsSpec, Pooling, Preset, RandomFaceSpec, SiftSpec, extract, fit,
+    Augment, Broken, Coding, Crop, Extracted, FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, Handling, KINDS,
+    KNOWN_NETWORKS, KnownNetwork, OnnxSpec, PixelsSpec, Pooling, Preset, RandomFaceSpec, SiftSpec, extract, fit,
 };
 use atomlearn_lab::data::digest;
 use clap::ValueEnum;
@@ -18,6 +18,8 @@ use std::time::Instant;
 
 /// Images whose size is looked at to choose a kind of features.
 const LOOKED_AT: usize = 50;
+/// Broken images that are told of one by one.
+const TOLD: usize = 10;
 /// Smaller images hold too few patches.
 const ROOM_FOR_PATCHES: usize = 32;
 
@@ -301,10 +303,12 @@ impl FeatureArgs {
         is_train: &[bool],
         console: &Console,
     ) -> Result<(FeatureMap, Extracted), Failure> {
-        self.fit_until(spec, images, is_train, None, console)
+        let made = self.fit_until(spec, images, is_train, None, console)?;
+        tell_broken(&made.1.broken, LEFT_OUT, console);
+        Ok(made)
     }
 
-    /// As [`FeatureArgs::fit`], but gives up after the deadline.
+    /// As [`FeatureArgs::fit`], but gives up after the deadline, and leaves it to the caller to tell of broken images.
     pub fn fit_until(
         &self,
         spec: &FeatureSpec,
@@ -317,9 +321,7 @@ impl FeatureArgs {
         let handling = Handling { skip_broken: self.skip_broken, augment: self.augment.unwrap_or_default() };
         let made = fit(spec, self.onnx.as_deref(), images, is_train, handling, &bar);
         bar.finish();
-        let (map, extracted) = made?;
-        warn_broken(&extracted, console);
-        Ok((map, extracted))
+        Ok(made?)
     }
 }
 
@@ -339,18 +341,39 @@ pub fn apply(
     skip_broken: bool,
     console: &Console,
 ) -> Result<Extracted, Failure> {
-    let bar = FeatureBar::new(console);
-    let extracted = extract(map, images, skip_broken, &bar);
-    bar.finish();
-    let extracted = extracted?;
-    warn_broken(&extracted, console);
+    let extracted = through(map, images, skip_broken, console)?;
+    if extracted.places.is_empty() {
+        return Err(Error::Data(format!("none of the {} images can be read", images.len())).into());
+    }
+    tell_broken(&extracted.broken, LEFT_OUT, console);
     Ok(extracted)
 }
 
-fn warn_broken(extracted: &Extracted, console: &Console) {
-    for broken in &extracted.broken {
-        console.warn(&format!("{} is left out: {}", broken.name, broken.why));
+fn through(map: &FeatureMap, images: &[ImageFile], skip_broken: bool, console: &Console) -> Result<Extracted, Failure> {
+    let bar = FeatureBar::new(console);
+    let extracted = extract(map, images, skip_broken, &bar);
+    bar.finish();
+    Ok(extracted?)
+}
+
+/// What becomes of a broken image in training: of one, and of several.
+pub const LEFT_OUT: [&str; 2] = ["is left out", "are left out"];
+/// The same in prediction.
+const EMPTY_LABEL: [&str; 2] = ["gets an empty label", "get empty labels"];
+
+/// Warns of images that cannot be read, the first of them one by one.
+pub fn tell_broken(broken: &[Broken], [one, many]: [&str; 2], console: &Console) {
+    for broken in broken.iter().take(TOLD) {
+        console.warn(&format!("{} {one}: {}", broken.name, broken.why));
     }
+    if broken.len() > TOLD {
+        console.warn(&format!("{} more photos {many}; --json names all", broken.len() - TOLD));
+    }
+}
+
+/// Images that could not be read, for reports.
+pub fn unreadable(broken: &[Broken]) -> Vec<Unreadable> {
+    broken.iter().map(|broken| Unreadable { file: broken.name.clone(), why: broken.why.clone() }).collect()
 }
 
 /// The error without the path, which stands beside it.
@@ -363,25 +386,14 @@ pub fn reason(error: &Error) -> String {
 }
 
 /// The images of a folder of classes; says what is odd about it.
-pub fn list(folder: &Path, console: &Console) -> Result<Vec<ImageFile>, Failure> {
+pub fn list(folder: &Path, console: &Console) -> Result<Listing, Failure> {
     if !folder.is_dir() {
-        let why = "features are made of a folder with one sub-folder of images per class";
+        let why = "a folder with one sub-folder of images per class is needed here";
         return Err(Failure::bad_file(format!("{}: {why}", folder.display())));
     }
-    Ok(noted(pictures::list_classes(folder)?, console))
-}
-
-fn noted(listing: Listing, console: &Console) -> Vec<ImageFile> {
-    for class in &listing.empty_classes {
-        console.warn(&format!("the folder `{class}` holds no images, so there is no such class"));
-    }
-    if listing.ignored > 0 {
-        console.note(&match listing.ignored {
-            1 => "1 file is no image by its name and is not read".into(),
-            n => format!("{n} files are no images by their names and are not read"),
-        });
-    }
-    listing.images
+    let listing = pictures::list_classes(folder)?;
+    tell(&listing.notes(), console);
+    Ok(listing)
 }
 
 /// Features as data, with classes and names of the images; with `grouped`, an image and its copies are one group.
@@ -414,24 +426,35 @@ pub fn usual_kind(images: &[ImageFile]) -> &'static str {
 
 /// True if the path is something to put through a feature map.
 pub fn is_images(path: &Path) -> bool {
-    path.is_dir() || (path.is_file() && pictures::is_image_name(path))
+    path.is_dir() || (path.is_file() && pictures::is_image(path))
 }
 
-/// Images to classify, through the map of a model. With `lenient`, features of images that cannot be read are NaN; else they are
-/// an error.
-pub fn source(map: &FeatureMap, path: &Path, lenient: bool, console: &Console) -> Result<Source, Failure> {
-    let images = noted(pictures::list_any(path)?, console);
-    let extracted = with_broken(apply(map, &images, lenient, console)?, images.len());
-    let raw = as_data(map, extracted, &images, None, false);
-    Ok(Source { name: path.display().to_string(), sha256: digest(path)?, raw })
+/// Images to classify, through the map of a model: all of a folder and of its sub-folders. With `lenient`, features of images that
+/// cannot be read are NaN; else they are an error.
+pub fn source(map: &FeatureMap, path: &Path, lenient: bool, console: &Console) -> Result<(Source, LeftOut), Failure> {
+    let Listing { images, mut left_out, .. } = pictures::list_any(path)?;
+    tell(&left_out.notes(), console);
+    let extracted = through(map, &images, lenient, console)?;
+    tell_broken(&extracted.broken, EMPTY_LABEL, console);
+    left_out.broken = unreadable(&extracted.broken);
+    let raw = as_data(map, with_broken(extracted, images.len()), &images, None, false);
+    // What lies in the folder itself has no class, and here nobody asks for classes.
+    let raw = RawData { labels: None, ..raw };
+    Ok((Source { name: path.display().to_string(), sha256: digest(path)?, raw }, left_out))
 }
 
-/// Images to judge a model by, through its map: those that can be read, if others may be skipped.
-pub fn readable_source(map: &FeatureMap, path: &Path, skip_broken: bool, console: &Console) -> Result<Source, Failure> {
-    let images = noted(pictures::list_any(path)?, console);
+/// Images to judge a model by, through its map: those of the folders of classes that can be read, if others may be skipped.
+pub fn readable_source(
+    map: &FeatureMap,
+    path: &Path,
+    skip_broken: bool,
+    console: &Console,
+) -> Result<(Source, LeftOut), Failure> {
+    let Listing { images, mut left_out, .. } = list(path, console)?;
     let extracted = apply(map, &images, skip_broken, console)?;
+    left_out.broken = unreadable(&extracted.broken);
     let raw = as_data(map, extracted, &images, None, false);
-    Ok(Source { name: path.display().to_string(), sha256: digest(path)?, raw })
+    Ok((Source { name: path.display().to_string(), sha256: digest(path)?, raw }, left_out))
 }
 
 /// A column of NaN for every image that was left out.

@@ -3,14 +3,17 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::images::{self, FeatureArgs};
-use crate::training::{SourceArgs, Task, Trained, train_on};
+use crate::training::{FromPhotos, SourceArgs, Task, Trained, train_on};
+use atomlearn::Model;
 use atomlearn::io::pictures::ImageFile;
 use atomlearn::methods::auto::AutoModel;
-use atomlearn_features::{FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, PixelsSpec, SiftSpec};
+use atomlearn_features::{Extracted, FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, PixelsSpec, SiftSpec};
 use atomlearn_lab::data::{LabData, digest};
+use atomlearn_lab::findings::MAPS_TRIED;
 use atomlearn_lab::tables::{percent, seconds};
-use serde::Serialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,9 +21,9 @@ use std::time::{Duration, Instant};
 const PIXELS: [usize; 2] = [16, 40];
 
 /// How one feature map did.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Tried {
-    kind: &'static str,
+    kind: String,
     title: String,
     features: usize,
     accuracy: Option<f64>,
@@ -30,9 +33,10 @@ struct Tried {
 
 /// Trains on the features of every map that can be made in time, and keeps what leaves samples out best.
 pub fn train(source: &SourceArgs, folder: &Path, task: &Task<'_>, console: &Console) -> Result<Trained, Failure> {
-    let images = source.training_images(folder, console)?;
+    let (images, left_out) = source.training_images(folder, console)?;
     let making = source.making();
     let (mut best, mut tried): (Option<(f64, Trained)>, Vec<Tried>) = (None, Vec::new());
+    let mut told: HashSet<String> = HashSet::new();
     let sha256 = digest(folder)?;
     let limit = Duration::from_secs_f64(source.max_seconds());
     let begin = Instant::now();
@@ -40,7 +44,7 @@ pub fn train(source: &SourceArgs, folder: &Path, task: &Task<'_>, console: &Cons
         let start = Instant::now();
         // The first takes no time to speak of, and there must be one.
         let deadline = (!tried.is_empty()).then_some(begin + limit);
-        let (map, raw) = match features(making, &spec, &images, deadline, console) {
+        let (map, extracted) = match features(making, &spec, &images, deadline, console) {
             Ok(made) => made,
             Err(_) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                 console.warn(&format!(
@@ -52,13 +56,22 @@ pub fn train(source: &SourceArgs, folder: &Path, task: &Task<'_>, console: &Cons
             }
             Err(failure) => return Err(failure),
         };
+        // Every kind of features meets the same broken photos, and some may find others too small.
+        let broken = &extracted.broken;
+        let news: Vec<_> = broken.iter().filter(|one| told.insert(one.name.clone())).cloned().collect();
+        images::tell_broken(&news, images::LEFT_OUT, console);
+        let mut left_out = left_out.clone();
+        left_out.broken.extend(images::unreadable(broken));
+        let grouped = !making.augment.unwrap_or_default().is_none();
+        let raw = images::as_data(&map, extracted, &images, None, grouped);
         let data = LabData::new(&folder.display().to_string(), sha256.clone(), raw)?;
         let (title, n_features) = (map.title(), map.dim());
-        let trained = train_on(source, data, Some(map.to_content()), task.clone(), console)?;
+        let photos = FromPhotos { map: map.to_content(), given: false, left_out };
+        let trained = train_on(source, data, Some(photos), task.clone(), console)?;
         let loo = AutoModel::of(trained.model.classifier()).and_then(|auto| auto.report().loo.as_ref());
         let log_loss = loo.map(|loo| loo.log_loss);
         tried.push(Tried {
-            kind: spec.kind(),
+            kind: spec.kind().into(),
             title,
             features: n_features,
             accuracy: loo.map(|loo| loo.accuracy),
@@ -73,8 +86,20 @@ pub fn train(source: &SourceArgs, folder: &Path, task: &Task<'_>, console: &Cons
     }
     let (_, mut trained) = best.ok_or_else(|| Failure::failed("no features could be made"))?;
     trained.seconds = begin.elapsed().as_secs_f64();
-    trained.model.info.note("maps_tried", json!(tried));
+    trained.model.info.note(MAPS_TRIED, json!(tried));
     Ok(trained)
+}
+
+/// What a model notes of the ways from photos to numbers that were tried, one line each; `title` is the way that it takes.
+pub fn tried_in_words(model: &Model) -> Vec<String> {
+    let tried = model.info.values().get(MAPS_TRIED).cloned().unwrap_or_default();
+    let tried: Vec<Tried> = serde_json::from_value(tried).unwrap_or_default();
+    let title = model.features.as_ref().and_then(|map| map.header.get("title")).and_then(Value::as_str);
+    let line = |tried: &Tried| {
+        let chosen = if title == Some(&tried.title) { "; this one was chosen" } else { "" };
+        format!("{}{chosen}", in_words(tried))
+    };
+    tried.iter().map(line).collect()
 }
 
 /// One line about a map.
@@ -107,9 +132,6 @@ fn features(
     images: &[ImageFile],
     deadline: Option<Instant>,
     console: &Console,
-) -> Result<(FeatureMap, atomlearn::io::RawData), Failure> {
-    let (map, extracted) = making.fit_until(spec, images, &vec![true; images.len()], deadline, console)?;
-    let grouped = !making.augment.unwrap_or_default().is_none();
-    let raw = images::as_data(&map, extracted, images, None, grouped);
-    Ok((map, raw))
+) -> Result<(FeatureMap, Extracted), Failure> {
+    making.fit_until(spec, images, &vec![true; images.len()], deadline, console)
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::images;
 use crate::plain::{NAME_LETTERS, brief, shell_word};
 use atomlearn::Error;
-use atomlearn::io::pictures::{ImageFile, Picture, format_name};
+use atomlearn::io::pictures::{ImageFile, Listing, Picture, format_name};
 use atomlearn_features::Fingerprint;
 use atomlearn_lab::data::digest;
 use atomlearn_lab::tables::plain_table;
@@ -40,7 +40,7 @@ impl Pair<'_> {
 
 /// Prints what the folder holds.
 pub fn show(folder: &Path, console: &Console) -> Result<(), Failure> {
-    let listed = images::list(folder, console)?;
+    let Listing { images: listed, left_out, .. } = images::list(folder, console)?;
     let seen: Vec<Result<Seen, Error>> = listed.par_iter().map(look).collect();
     let good: Vec<(&ImageFile, &Seen)> =
         listed.iter().zip(&seen).filter_map(|(image, seen)| Some((image, seen.as_ref().ok()?))).collect();
@@ -62,6 +62,7 @@ pub fn show(folder: &Path, console: &Console) -> Result<(), Failure> {
                 "formats": formats.iter().map(|(format, n)| json!({"format": format, "images": n})).collect::<Vec<_>>(),
                 "sizes": sizes.iter().map(|((h, w), n)| json!({"height": h, "width": w, "images": n})).collect::<Vec<_>>(),
                 "grey": good.iter().filter(|(_, seen)| seen.grey).count(),
+                "loose": left_out.loose, "folders": left_out.folders, "files": left_out.files,
                 "broken": broken.iter().map(|(name, why)| json!({"file": name, "why": why})).collect::<Vec<_>>(),
                 "duplicates": pairs.iter().map(|pair| {
                     json!({"first": pair.first.name, "second": pair.second.name, "other_class": pair.other_class()})

@@ -13,7 +13,8 @@ use atomlearn::archive::Content;
 use atomlearn::checkpoint::{Training, digest as dataset_digest};
 use atomlearn::info::{DataInfo, GroupsInfo, Info};
 use atomlearn::io::ReadOptions;
-use atomlearn::io::pictures::ImageFile;
+use atomlearn::io::pictures::{ImageFile, LeftOut, Listing};
+use atomlearn::methods::auto::AutoModel;
 use atomlearn::model::{Ready, Recipe};
 use atomlearn::observe::Trace;
 use atomlearn::prep::PrepSpec;
@@ -21,7 +22,8 @@ use atomlearn::registry::{METHODS, Method, Values};
 use atomlearn::{Error, Model};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::{LabData, digest};
-use atomlearn_lab::{provenance, scaling};
+use atomlearn_lab::{findings, provenance, scaling, twins};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -106,31 +108,31 @@ impl SourceArgs {
         path.is_dir() && self.features.is_none() && self.map.is_none()
     }
 
-    /// The images of a folder that are trained on.
-    pub fn training_images(&self, folder: &Path, console: &Console) -> Result<Vec<ImageFile>, Failure> {
+    /// The images of a folder that are trained on, and what is left out of those that are there.
+    pub fn training_images(&self, folder: &Path, console: &Console) -> Result<(Vec<ImageFile>, LeftOut), Failure> {
         if self.groups.is_some() {
             return Err(Failure::usage("--groups: images of a folder have no column to take groups from"));
         }
         if self.weights.column().is_some() {
             return Err(Failure::usage("--weights: images of a folder have no column to take weights from"));
         }
-        let listed = images::list(folder, console)?;
-        let Some(splits) = &self.splits else { return Ok(listed) };
-        let listed = image_part::readable(self.making.skip_broken, listed, console)?;
-        let split = read_splits(splits, &image_part::labelled(folder, &listed)?, self.splits_from, console)?
-            .splits
-            .swap_remove(0);
-        Ok(split.train.iter().map(|&i| listed[i].clone()).collect())
+        let Listing { images: listed, mut left_out, .. } = images::list(folder, console)?;
+        let Some(splits) = &self.splits else { return Ok((listed, left_out)) };
+        let (listed, broken) = image_part::readable(self.making.skip_broken, listed, console)?;
+        left_out.broken = images::unreadable(&broken);
+        let labelled = image_part::labelled(folder, &listed)?;
+        let split = read_splits(splits, &labelled, self.splits_from, console)?.splits.swap_remove(0);
+        Ok((split.train.iter().map(|&i| listed[i].clone()).collect(), left_out))
     }
 
     /// The data and, if they are made of images here, the map that makes them.
-    fn read(&self, path: &Path, console: &Console) -> Result<(LabData, Option<Content>), Failure> {
+    fn read(&self, path: &Path, console: &Console) -> Result<(LabData, Option<FromPhotos>), Failure> {
         if !path.is_dir() && self.features.is_none() && self.map.is_none() {
             self.making.refuse_all("without --features KIND")?;
             let data = self.reading.read_with(path, &self.options(), console)?;
             return Ok((self.with_split(data, console)?, None));
         }
-        let listed = self.training_images(path, console)?;
+        let (listed, mut left_out) = self.training_images(path, console)?;
         let (map, extracted) = match &self.map {
             Some(map) => {
                 self.making.refuse_all("on a map that is fitted already")?;
@@ -145,9 +147,11 @@ impl SourceArgs {
             }
         };
         let grouped = !self.making.augment.unwrap_or_default().is_none();
+        left_out.broken.extend(images::unreadable(&extracted.broken));
         let raw = images::as_data(&map, extracted, &listed, None, grouped);
         let data = LabData::new(&path.display().to_string(), digest(path)?, raw)?;
-        Ok((data, Some(map.to_content())))
+        let given = self.map.is_some();
+        Ok((data, Some(FromPhotos { map: map.to_content(), given, left_out })))
     }
 
     /// The data with the split of the file that was given, if one was.
@@ -163,6 +167,16 @@ impl SourceArgs {
 
 fn positive(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s: &f64| *s > 0.0 && s.is_finite()).ok_or_else(|| "must be a number above 0".into())
+}
+
+/// How samples were made of the photos of a folder.
+pub struct FromPhotos {
+    /// The feature map.
+    pub map: Content,
+    /// Whether it was fitted before.
+    pub given: bool,
+    /// What of the folder is no sample.
+    pub left_out: LeftOut,
 }
 
 /// What to train.
@@ -207,15 +221,15 @@ pub fn train(source: &SourceArgs, path: &Path, task: Task<'_>, console: &Console
     if task.method.key == "auto" && source.leaves_features_open(path) {
         return photo_choice::train(source, path, &task, console);
     }
-    let (data, features) = source.read(path, console)?;
-    train_on(source, data, features, task, console)
+    let (data, photos) = source.read(path, console)?;
+    train_on(source, data, photos, task, console)
 }
 
-/// Trains on data that were read; `features` is the map that made them.
+/// Trains on data that were read, or made of photos.
 pub fn train_on(
     source: &SourceArgs,
     mut data: LabData,
-    features: Option<Content>,
+    photos: Option<FromPhotos>,
     task: Task<'_>,
     console: &Console,
 ) -> Result<Trained, Failure> {
@@ -262,7 +276,20 @@ pub fn train_on(
     let chosen = model.info.chosen();
     let learned = std::mem::replace(&mut model.info, info(&data, &places));
     model.info.extend(learned);
-    model.features = features;
+    if let Some(photos) = photos {
+        model.info.set_left_out(&photos.left_out);
+        if photos.given {
+            model.info.note(findings::MAP_GIVEN, json!(true));
+        }
+        if let Some(names) = &data.names {
+            model.info.set_files(&places.iter().map(|&i| names[i].clone()).collect::<Vec<_>>());
+        }
+        model.features = Some(photos.map);
+    }
+    // Its estimate suffers from twins.
+    if AutoModel::of(model.classifier()).is_some() {
+        trace.warnings.extend(twins::in_words(&twins::find(&data, &places)));
+    }
     model.schema = data.schema.clone();
     if let Some(groups) = &data.groups {
         // Without a column, groups are images with their copies.

@@ -114,7 +114,7 @@ pub fn fit(
     Ok((map, collect(features, broken, images)?))
 }
 
-/// Takes all images through a map.
+/// Takes all images through a map. Where broken images are skipped and all are broken, there are no columns.
 pub fn extract(
     map: &FeatureMap,
     images: &[ImageFile],
@@ -123,6 +123,9 @@ pub fn extract(
 ) -> Result<Extracted> {
     let all: Vec<usize> = (0..images.len()).collect();
     let (features, broken) = run(map, images, &all, skip_broken, watch)?;
+    if features.is_empty() && !broken.is_empty() {
+        return Ok(Extracted { x: Mat::zeros(map.dim(), 0), places: Vec::new(), broken });
+    }
     collect(features, broken, images)
 }
 

@@ -99,7 +99,10 @@ fn broken_images_are_named_or_skipped() {
     std::fs::write(folder.path().join("class1/notes.txt"), "no image either").unwrap();
     std::fs::create_dir(folder.path().join("empty")).unwrap();
     let listing = list_classes(folder.path()).unwrap();
-    assert_eq!((listing.images.len(), listing.ignored, &listing.empty_classes[..]), (6, 1, &["empty".to_string()][..]));
+    assert_eq!(
+        (listing.images.len(), listing.left_out.files.len(), &listing.empty_classes[..]),
+        (6, 1, &["empty".to_string()][..])
+    );
     let spec = FeatureSpec::Pixels(PixelsSpec::default());
     let error = fit(&spec, None, &listing.images, &[true; 6], Handling::default(), &()).unwrap_err().to_string();
     assert!(error.contains("1 of 6") && error.contains("class1/00.png") && error.contains("--skip-broken"), "{error}");

@@ -14,7 +14,7 @@ mod run;
 mod stats;
 
 pub use output::{card, citations, findings, output_kind, outputs, report, tables, text_table, tune_table, verdict};
-pub use protocol::{data, folds, grid, params_file, recipe, scaling, splits};
+pub use protocol::{data, folds, grid, params_file, recipe, scaling, splits, twins};
 pub use records::{diagnostics, jsonl, provenance, record, results, times};
 pub use run::{compare, explain, outside, prepared, program, reproduce, sweep, tune};
 pub use stats::{confusion, crossed, metrics, ranks, statistics};

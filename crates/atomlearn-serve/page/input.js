@@ -62,6 +62,9 @@ function covers(from, to) {
   });
 }
 
+/** True of files of numbers, by their names. */
+export const isTable = file => /\.(npy|csv|tsv|txt)$/i.test(file.name);
+
 /** What a file holds: "npy", "picture" or "text". */
 export function kindOf(file) {
   if (/\.npy$/i.test(file.name)) return "npy";

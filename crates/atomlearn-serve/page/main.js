@@ -1,7 +1,8 @@
 // Puts the page together: where samples come from, and the server that explains them.
 
 import { greys } from "./picture.js";
-import { kindOf, ordered, pictureShares, rowsOf } from "./input.js";
+import { isTable, kindOf, ordered, pictureShares, rowsOf } from "./input.js";
+import { FileList } from "./files.js";
 import { Pad } from "./pad.js";
 import { Camera, Photo } from "./photo.js";
 import { Show } from "./show.js";
@@ -9,12 +10,13 @@ import { Show } from "./show.js";
 const PAUSE = 60; // Milliseconds between two questions while somebody draws.
 const DIGIT_RANGE = [0, 16], PICTURE_RANGE = [0, 255];
 const element = id => document.getElementById(id);
-let facts, show, pad = null, asked = 0, timer = null;
+let facts, show, files, pad = null, asked = 0, timer = null;
 let source = null; // { type, body(row), count }: the samples at hand; only the server knows the count of an array.
 
 /** Asks the server about one sample; only the last answer counts. */
 async function ask(row) {
   const turn = ++asked;
+  if (source.photos) files.mark(row);
   try {
     const photo = source.photos ? await Photo.of(source.photos[row]) : null;
     const type = photo ? photo.type : source.type;
@@ -30,7 +32,8 @@ async function ask(row) {
     if (photo) await askRegions(turn, photo, row);
   } catch (error) {
     if (turn !== asked) return;
-    complain(error instanceof TypeError ? "The server does not answer; is it still running?" : error.message);
+    const name = source.photos ? `${source.photos[row].name}: ` : "";
+    fail(error instanceof TypeError ? "The server does not answer; is it still running?" : name + error.message);
   }
 }
 
@@ -41,6 +44,13 @@ async function askRegions(turn, photo, row) {
   const answer = await response.json();
   if (turn !== asked) return;
   if (response.ok) show.regions.show(answer, photo); else show.regions.fail(answer.error);
+}
+
+/** Says what went wrong; the decision on another sample must not stand beside it. */
+function fail(text) {
+  asked++;
+  show.clear();
+  complain(text);
 }
 
 function complain(text) {
@@ -57,6 +67,7 @@ function useRows(rows, drawing = false) {
 function use(samples) {
   clearTimeout(timer);
   source = samples;
+  if (samples.photos) files.show(samples.photos); else files.hide();
   offer(samples.count ?? 1);
   timer = setTimeout(() => ask(0), 0);
 }
@@ -75,16 +86,15 @@ function step(by) {
 }
 
 /** Takes photos as the samples at hand; the server gets the files as they are, and sees what training saw. */
-function usePhotos(files) {
+function usePhotos(photos) {
   element("row").value = 1;
-  use({ photos: files, body: row => files[row], count: files.length });
+  use({ photos, body: row => photos[row], count: photos.length });
 }
 
-/** Takes what was dropped or chosen. */
-function useFiles(files) {
-  const photos = [...files].filter(file => kindOf(file) === "picture");
-  if (facts.photos && photos.length > 0) usePhotos(photos);
-  else if (files[0]) useFile(files[0]);
+/** Takes what was dropped or chosen. What a photo is the server knows by its bytes, whatever the file is called. */
+function useFiles(chosen) {
+  if (facts.photos && (chosen.length > 1 || chosen.some(file => !isTable(file)))) usePhotos(chosen);
+  else if (chosen[0]) useFile(chosen[0]);
 }
 
 async function useFile(file) {
@@ -103,7 +113,7 @@ async function useFile(file) {
       useRows(rowsOf(await file.text(), facts.n_features));
     }
   } catch (error) {
-    complain(error.message);
+    fail(error.message);
   }
 }
 
@@ -112,7 +122,7 @@ function useNumbers() {
   try {
     useRows(rowsOf(element("numbers").value, facts.n_features));
   } catch (error) {
-    complain(error.message);
+    fail(error.message);
   }
 }
 
@@ -156,7 +166,7 @@ function startFiles() {
   element("use-numbers").addEventListener("click", useNumbers);
   element("file").addEventListener("change", event => { if (event.target.files[0]) useFile(event.target.files[0]); event.target.value = ""; });
   for (const kind of ["dragover", "drop"]) document.addEventListener(kind, event => event.preventDefault());
-  document.addEventListener("drop", event => useFiles(event.dataTransfer.files));
+  document.addEventListener("drop", event => useFiles([...event.dataTransfer.files]));
   element("previous").addEventListener("click", () => step(-1));
   element("next").addEventListener("click", () => step(1));
   element("row").addEventListener("change", () => step(0));
@@ -208,6 +218,7 @@ startTheme();
 try {
   facts = await (await fetch("model")).json();
   show = new Show(facts);
+  files = new FileList(row => { element("row").value = row + 1; ask(row); });
   describe();
   if (facts.image?.rows === 8 && facts.image.cols === 8) startPad();
   if (facts.examples && facts.image) startExamples(facts.examples);

@@ -13,6 +13,7 @@ export class Photo {
 
   /** Formats that this browser cannot show can still be read by the server. */
   static async of(file) {
+    await file.slice(0, 1).arrayBuffer().catch(() => { throw new Error("this cannot be read; of a folder, drop the photos in it"); });
     return new Photo(file, await createImageBitmap(file).catch(() => null));
   }
 

@@ -45,7 +45,7 @@ export class Show {
     const coarse = explanation.picture !== null && Math.max(...explanation.picture) <= 16;
     for (const id of ["seen", "atoms"]) element(id).classList.toggle("sharp", coarse);
     element("seen").replaceChildren(photo?.drawn() ?? drawn(explanation.sample, explanation.picture, "the sample"));
-    element("seen-caption").textContent = photo ? "the photo" : "what the model sees";
+    element("seen-caption").textContent = photo ? photo.name : "what the model sees";
     document.querySelector(".verdict").classList.toggle("large", photo !== null);
     element("weigh").hidden = explanation.eta2 === null;
     if (explanation.eta2 !== null) element("eta2-reset").textContent = `As trained (${explanation.eta2})`;

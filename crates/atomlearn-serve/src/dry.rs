@@ -17,7 +17,7 @@ pub fn status(subject: &Subject, explains: bool, query: &str, content_type: &str
 fn answer(subject: &Subject, route: Route, query: &str, content_type: &str, body: &[u8]) -> Result<Reply, Refusal> {
     let content_type = HeaderValue::from_str(content_type).map_err(|e| Refusal::bad(e.to_string()))?;
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type)]);
-    let question = Question::parse(route, query, &headers, None)?;
+    let question = Question::parse(route, query, &headers, subject.images.is_some(), None)?;
     let samples = question.samples(subject, Config::default().max_samples, body)?;
     question.answer(subject, &samples)
 }

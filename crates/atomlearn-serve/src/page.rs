@@ -19,11 +19,12 @@ const fn file(path: &'static str, content_type: &'static str, content: &'static 
 }
 
 /// All files.
-pub static FILES: [File; 9] = [
+pub static FILES: [File; 10] = [
     file("/", "text/html; charset=utf-8", include_str!("../page/index.html")),
     file("/style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
     file("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
     file("/input.js", JAVASCRIPT, include_str!("../page/input.js")),
+    file("/files.js", JAVASCRIPT, include_str!("../page/files.js")),
     file("/pad.js", JAVASCRIPT, include_str!("../page/pad.js")),
     file("/show.js", JAVASCRIPT, include_str!("../page/show.js")),
     file("/photo.js", JAVASCRIPT, include_str!("../page/photo.js")),

@@ -20,14 +20,15 @@ pub struct Question {
 }
 
 impl Question {
-    /// From the head of a request. `min_probability` holds where the request has none of its own.
+    /// From the head of a request to a model that takes photos or does not. `min_probability` holds where the request has none of its own.
     pub fn parse(
         route: Route,
         query: &str,
         headers: &HeaderMap,
+        photos: bool,
         min_probability: Option<f64>,
     ) -> Result<Self, Refusal> {
-        let form = Form::of(headers)?;
+        let form = Form::of(headers, photos)?;
         let mut task = Task::parse(route, query)?;
         if let Task::Predict(wanted) = &mut task {
             wanted.min_probability = wanted.min_probability.or(min_probability);

@@ -153,7 +153,8 @@ impl App {
         sent: &mut Sent,
     ) -> Result<Reply, Refusal> {
         let query = request.uri().query().unwrap_or_default();
-        let question = Question::parse(route, query, request.headers(), self.min_probability)?;
+        let question =
+            Question::parse(route, query, request.headers(), served.subject.images.is_some(), self.min_probability)?;
         client.waits();
         let held = tokio::select! {
             held = self.memory.read(request.into_body()) => held?,

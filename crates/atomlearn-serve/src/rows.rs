@@ -13,6 +13,10 @@ use hyper::header::{CONTENT_TYPE, HeaderMap};
 pub const FORMS: &str = "send JSON rows such as [[1, 2], [3, 4]] or objects such as {\"a\": 1, \"b\": 2} as application/json, a table \
                          as text/csv, or a NumPy array as application/x-npy";
 
+/// What else can be sent to models that were trained on photos.
+const PHOTOS: &str = "send a photo: the header `Content-Type: image/jpeg` (or image/png and so on) and the file as body; for samples of \
+                      numbers, ";
+
 /// How the samples of a body are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -50,8 +54,9 @@ pub struct Expected {
 }
 
 impl Form {
-    /// From the content type.
-    pub fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+    /// From the content type; `photos` if the model takes such.
+    pub fn of(headers: &HeaderMap, photos: bool) -> Result<Self, Refusal> {
+        let first = if photos { PHOTOS } else { "" };
         let text = headers.get(CONTENT_TYPE).map_or("", |value| value.to_str().unwrap_or("?"));
         let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match essence.as_str() {
@@ -59,11 +64,12 @@ impl Form {
             "text/csv" => Ok(Form::Csv { header: header(text) }),
             "application/x-npy" | "application/npy" | "application/octet-stream" => Ok(Form::Npy),
             image if image.starts_with("image/") => Ok(Form::Image),
-            "" => {
-                Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has no content type; {FORMS}")))
-            }
+            "" => Err(Refusal::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!("the body has no content type; {first}{FORMS}"),
+            )),
             other => {
-                let message = format!("content type `{other}` cannot be read; {FORMS}");
+                let message = format!("content type `{other}` cannot be read; {first}{FORMS}");
                 Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
             }
         }

@@ -266,8 +266,17 @@ fn photo_model(folder: &Path) -> (Subject, Vec<u8>) {
 }
 
 fn drop_photo(browser: &mut Browser, photo: &[u8]) {
+    drop_files(browser, &[("new.png", "image/png", photo)]);
+}
+
+/// Drops files of these names, types and contents on the page.
+fn drop_files(browser: &mut Browser, files: &[(&str, &str, &[u8])]) {
+    let file = |(name, kind, bytes): &(&str, &str, &[u8])| {
+        format!("data.items.add(new File([new Uint8Array({bytes:?})], '{name}', {{type: '{kind}'}}));")
+    };
+    let files: String = files.iter().map(file).collect();
     let drop = format!(
-        "(() => {{ const data = new DataTransfer(); data.items.add(new File([new Uint8Array({photo:?})], 'new.png', {{type: 'image/png'}}));
+        "(() => {{ const data = new DataTransfer(); {files}
         document.body.dispatchEvent(new DragEvent('drop', {{dataTransfer: data, bubbles: true, cancelable: true}})); }})()"
     );
     browser.eval(&drop).unwrap();
@@ -309,6 +318,37 @@ fn heat_map(browser: &mut Browser) {
     assert_eq!(browser.eval("document.getElementById('heat').hidden").unwrap(), false);
 }
 
+/// Several files are listed by name with their labels; one that cannot be read shows no decision, least of all that of another.
+fn several_files(browser: &mut Browser, case: &str, dark: bool) {
+    let (down, across) = (stripes(true, 9).to_png().unwrap(), stripes(false, 9).to_png().unwrap());
+    let files = [
+        ("down.png", "image/png", &down[..]),
+        ("notes", "", &b"no photo"[..]),
+        ("across with a long name that has to fit on a phone", "", &across[..]),
+    ];
+    drop_files(browser, &files);
+    let said = "[...document.querySelectorAll('#files .said')].map(said => said.textContent)";
+    browser.wait_for(&format!("{said}.length === 3 && {said}.every(said => said !== '…')")).unwrap();
+    browser.wait_for(&format!("{LABEL} === 'down' && !document.getElementById('result').hidden")).unwrap();
+    let said: Vec<String> = serde_json::from_value(browser.eval(said).unwrap()).unwrap();
+    assert!(said[0].starts_with("down, ") && said[0].ends_with(" %") && said[2].starts_with("across, "), "{said:?}");
+    assert_eq!(said[1], "cannot be read");
+    let names = "[...document.querySelectorAll('#files .file')].map(file => file.textContent)";
+    assert_eq!(browser.eval(names).unwrap(), json!(files.map(|(name, ..)| name)));
+    let open = |row: usize| format!("document.querySelectorAll('#files button')[{row}].click()");
+    browser.eval(&open(1)).unwrap();
+    browser.wait_for("document.getElementById('error').textContent.includes('notes: ')").unwrap();
+    assert_eq!(browser.eval("document.getElementById('result').hidden").unwrap(), true);
+    let current = "[...document.querySelectorAll('#files button')].findIndex(b => b.ariaCurrent === 'true')";
+    assert_eq!(browser.eval(current).unwrap(), 1);
+    browser.eval(&open(2)).unwrap();
+    browser.wait_for(&format!("{LABEL} === 'across' && !document.getElementById('result').hidden")).unwrap();
+    assert_eq!(browser.eval("document.getElementById('error').hidden").unwrap(), true);
+    let caption = browser.eval("document.getElementById('seen-caption').textContent").unwrap();
+    assert_eq!(caption, files[2].0);
+    check(browser, case, dark);
+}
+
 #[test]
 fn a_photo_is_dropped_on_the_page() {
     let Some(mut browser) = Browser::start_if_any().unwrap() else { return };
@@ -328,6 +368,14 @@ fn a_photo_is_dropped_on_the_page() {
         browser.screenshot(&format!("photo-{width}")).unwrap();
         silent(&browser, &server.url());
     }
+    // The browser notes refused requests as complaints, so that nothing is asked about those here.
+    for (width, dark) in [(1280, false), (390, true)] {
+        browser.device(width, 900, dark).unwrap();
+        browser.open_url(&server.url()).unwrap();
+        browser.wait_for("document.documentElement.dataset.ready").unwrap();
+        several_files(&mut browser, &format!("several photos, {width} px"), dark);
+        browser.screenshot(&format!("photos-{width}")).unwrap();
+    }
     // The same photo by the file input, and a file that is none.
     let file = folder.path().join("across.png");
     std::fs::write(&file, stripes(false, 9).to_png().unwrap()).unwrap();
@@ -337,6 +385,7 @@ fn a_photo_is_dropped_on_the_page() {
     std::fs::write(&broken, "no photo").unwrap();
     browser.choose("#photo-file", &broken).unwrap();
     browser.wait_for("document.getElementById('error').textContent.includes('not a readable image')").unwrap();
+    assert_eq!(browser.eval("document.getElementById('result').hidden").unwrap(), true);
     // There is no camera here, and the page says what to do.
     browser.eval("document.getElementById('camera').click()").unwrap();
     browser.wait_for("document.getElementById('error').textContent.includes('choose a file')").unwrap();

@@ -382,7 +382,14 @@ fn images_are_samples_of_models_that_were_trained_on_images() {
     for bad in [&b"no image"[..], b"P5\n10000 10000\n255\n", b"P5\n0 2\n255\n"] {
         assert_eq!(send(bad).status, 400, "{}", send(bad).text());
     }
+    // Who sends it the wrong way is told the right one.
+    for wrong in [&[("Content-Type", "multipart/form-data")][..], &[]] {
+        let answer = server.send("POST", "/predict", wrong, b"P5\n3 2\n255\n\x09\xc8\x1e\x00\xff\x4d");
+        assert!(answer.status == 415 && answer.text().contains("`Content-Type: image/jpeg`"), "{}", answer.text());
+    }
     let plain = Running::start(blobs("ridge", "unit"), config());
+    let answer = plain.send("POST", "/predict", &[("Content-Type", "text/html")], b"x");
+    assert!(answer.status == 415 && !answer.text().contains("image/jpeg"), "{}", answer.text());
     let answer = plain.send("POST", "/predict", &form, b"P5\n3 2\n255\n\x09\xc8\x1e\x00\xff\x4d");
     assert!(answer.status == 415 && answer.text().contains("not trained on images"), "{}", answer.text());
 }

@@ -1,6 +1,7 @@
 //! What travels with a model besides what it scores with: where it comes from and how its training went.
 
 use crate::io::ImageShape;
+use crate::io::pictures::LeftOut;
 use crate::observe::Trace;
 use crate::params::Values;
 use serde::de::DeserializeOwned;
@@ -45,6 +46,11 @@ pub struct WeightsInfo {
 }
 
 impl Info {
+    /// The note of [`Info::files`], which is long.
+    pub const FILES: &str = "files";
+    /// The note of [`Info::left_out`].
+    pub const LEFT_OUT: &str = "left_out";
+
     /// All notes.
     pub fn values(&self) -> &Values {
         &self.0
@@ -115,6 +121,28 @@ impl Info {
         Some(ImageShape { rows, cols, column_major: shape.get("order").is_some_and(|order| order == "columns") })
     }
 
+    /// Notes the file of every training sample, in their order, where samples are photos.
+    pub fn set_files(&mut self, files: &[String]) {
+        self.set(Self::FILES, files);
+    }
+
+    /// The file of every training sample; none where they have none.
+    pub fn files(&self) -> Vec<String> {
+        self.get(Self::FILES).unwrap_or_default()
+    }
+
+    /// Notes what of a folder of photos was not trained on, if there is such.
+    pub fn set_left_out(&mut self, left_out: &LeftOut) {
+        if !left_out.is_empty() {
+            self.set(Self::LEFT_OUT, left_out);
+        }
+    }
+
+    /// What of a folder of photos was not trained on.
+    pub fn left_out(&self) -> LeftOut {
+        self.get(Self::LEFT_OUT).unwrap_or_default()
+    }
+
     /// Notes the groups that were left out together.
     pub fn set_groups(&mut self, groups: &GroupsInfo) {
         self.set("groups", groups);
@@ -180,9 +208,9 @@ impl Info {
         self.0.get("python")?.get("inverse_temperature")?.as_f64()
     }
 
-    /// Forgets what holds for the model before it learned more: iterations, objective, calibration.
+    /// Forgets what holds for the model before it learned more: iterations, objective, files, calibration.
     pub fn set_learned_more(&mut self) {
-        self.0.retain(|name, _| !["n_iter", "objective"].contains(&name.as_str()));
+        self.0.retain(|name, _| !["n_iter", "objective", Self::FILES].contains(&name.as_str()));
         if let Some(notes) = self.0.get_mut("python").and_then(Value::as_object_mut) {
             notes.remove("inverse_temperature");
         }
@@ -206,13 +234,15 @@ mod tests {
         info.set_data(&DataInfo { name: "a".into(), sha256: "b".into(), samples: 3 });
         info.set_image_shape(ImageShape { rows: 2, cols: 3, column_major: true });
         info.set_chosen(&Values::new());
+        info.set_left_out(&LeftOut::default());
         info.set_trace(&Trace { warnings: vec!["mind the gap".into()], ..Trace::default() });
         let names: Vec<&String> = info.values().keys().collect();
         assert_eq!(names, ["version", "time", "data", "image_shape", "warnings"]);
         let back: Info = serde_json::from_str(&serde_json::to_string(&info).unwrap()).unwrap();
         assert_eq!((back.data().unwrap().samples, back.image_shape().unwrap().rows, &back), (3, 2, &info));
-        let strange = json!({"data": 5, "groups": {"number": -1}, "image_shape": {"rows": 0}, "own": [1]});
+        let strange = json!({"data": 5, "groups": {"number": -1}, "image_shape": {"rows": 0}, "own": [1], "files": [2], "left_out": 3});
         let strange: Info = serde_json::from_value(strange).unwrap();
+        assert!(strange.files().is_empty() && strange.left_out().is_empty());
         assert!(strange.data().is_none() && strange.groups().is_none() && strange.image_shape().is_none());
         assert_eq!(strange.values()["own"], json!([1]));
     }

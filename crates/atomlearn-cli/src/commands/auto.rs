@@ -11,12 +11,14 @@ use crate::training::{self, SourceArgs, Task, Trained};
 use atomlearn::methods::auto::ChosenReading;
 use atomlearn::registry;
 use atomlearn_lab::data::Naming;
-use atomlearn_lab::findings::{Findings, NamedSuspicious, in_words, reading_text};
+use atomlearn_lab::findings::{Findings, MAPS_TRIED, NamedSuspicious, reading_text};
 use atomlearn_lab::report;
 use atomlearn_lab::tables::{plain_table, seconds};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+/// Suspicious labels in JSON.
+const MOST_SUSPICIOUS: usize = 50;
 /// Suspicious labels that are printed.
 const SHOWN: usize = 10;
 
@@ -113,7 +115,7 @@ fn check_outputs(args: &Args) -> Result<(), Failure> {
 fn suspicious_csv(found: &Findings, excel_safe: bool) -> Result<Vec<u8>, Failure> {
     let text = |cell: &str| if excel_safe { spreadsheet_safe(cell).into_owned() } else { cell.to_string() };
     let mut rows = vec![[found.naming.column(), "label", "proba", "suggested"].map(String::from)];
-    rows.extend(found.suspicious.iter().map(|NamedSuspicious { name, entry }| {
+    rows.extend(found.suspicious.iter().map(|NamedSuspicious { name, entry, .. }| {
         [text(name), text(&entry.label), entry.proba.to_string(), text(&entry.suggested)]
     }));
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -145,9 +147,11 @@ fn next_command(args: &Args, trained: &Trained, console: &Console) -> String {
 
 fn as_json(args: &Args, trained: &Trained, found: &Findings, next: &str) -> Value {
     let (model, report) = (&trained.model, &found.report);
-    // The report lists the samples whose label is contradicted in the same order, but knows no names.
-    let suspicious = found.contradicted().take(report.suspicious.len()).map(|NamedSuspicious { name, entry }| {
+    let suspicious = found.contradicted().take(MOST_SUSPICIOUS).map(|NamedSuspicious { name, entry, twin }| {
         let mut value = json!(entry);
+        if let Some(twin) = twin {
+            value["twin"] = json!(twin);
+        }
         if found.naming != Naming::Sample {
             value[found.naming.column()] = json!(name);
         }
@@ -158,7 +162,8 @@ fn as_json(args: &Args, trained: &Trained, found: &Findings, next: &str) -> Valu
         "params": model.params(), "prep": model.prep().spec().to_string(), "data": found.data, "part": trained.part,
         "samples": found.trained_on, "groups": model.info.groups(), "weights": model.info.weights(), "seconds": trained.seconds,
         "loo": report.loo, "chosen": report.chosen, "suspicious": suspicious.collect::<Vec<_>>(),
-        "maps": model.info.values().get("maps_tried"), "warnings": trained.trace.warnings, "table": trained.data.schema.as_ref().map(table_json), "next": next,
+        "maps": model.info.values().get(MAPS_TRIED), "duplicates": found.twins,
+        "left_out": trained.model.features.as_ref().map(|_| model.info.left_out()), "warnings": trained.trace.warnings, "table": trained.data.schema.as_ref().map(table_json), "next": next,
     })
 }
 
@@ -172,10 +177,10 @@ fn text(args: &Args, trained: &Trained, found: &Findings, console: &Console) -> 
         found.data.classes,
         seconds(trained.seconds)
     );
-    let mut facts = in_words(&found.report, found.groups);
+    let mut facts = found.words.clone();
     if let Some(features) = &trained.model.features {
         let title = features.header.get("title").and_then(Value::as_str).unwrap_or_default();
-        let chosen = if trained.model.info.values().contains_key("maps_tried") {
+        let chosen = if trained.model.info.values().contains_key(MAPS_TRIED) {
             ", the best by leave-one-out of those tried"
         } else {
             ""
@@ -220,8 +225,9 @@ fn suspicious_table(found: &Findings, console: &Console) -> String {
     let mut table = plain_table(console.width(), console.color);
     let named = if found.naming == Naming::Sample { "sample (from 0)" } else { found.naming.column() };
     table.set_header([named, "label", "its probability", "suggested"]);
-    for NamedSuspicious { name, entry } in found.contradicted().take(SHOWN) {
-        let [name, label, suggested] = [name, &entry.label, &entry.suggested].map(|text| brief(text, NAME_LETTERS));
+    for one in found.contradicted().take(SHOWN) {
+        let NamedSuspicious { name, entry, .. } = one;
+        let [name, label, suggested] = [name, &entry.label, &one.suggestion()].map(|text| brief(text, NAME_LETTERS));
         table.add_row([name, label, format!("{:.4}", entry.proba), suggested]);
     }
     align_right(&mut table, 2..3);

@@ -45,13 +45,13 @@ pub struct Args {
 /// Evaluates and prints.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
-    let data = match feature_map(&model, &args.data)? {
+    let (data, left_out) = match feature_map(&model, &args.data)? {
         Some(map) => {
-            let source = images::readable_source(&map, &args.data, args.skip_broken, console)?;
-            LabData::new(&source.name, source.sha256, source.raw)?
+            let (source, left_out) = images::readable_source(&map, &args.data, args.skip_broken, console)?;
+            (LabData::new(&source.name, source.sha256, source.raw)?, Some(left_out))
         }
         None if args.skip_broken => return Err(Failure::usage("--skip-broken is for a folder of images")),
-        None => args.reading.read_labelled_for(&args.data, &model, console)?,
+        None => (args.reading.read_labelled_for(&args.data, &model, console)?, None),
     };
     let (places, part) = match &args.splits {
         Some(path) => (
@@ -86,6 +86,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         result["auc"] = json!(auc);
         result["log_loss"] = json!(probability.as_ref().map(|measures| measures.log_loss));
         result["ece"] = json!(probability.as_ref().map(|measures| measures.ece));
+        if let Some(left_out) = left_out {
+            result["left_out"] = json!(left_out);
+        }
         return console.print_json(&result);
     }
     let mut text = String::new();

@@ -52,7 +52,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
     let source = match feature_map(&model, &args.data)? {
-        Some(map) => images::source(&map, &args.data, false, console)?,
+        Some(map) => images::source(&map, &args.data, false, console)?.0,
         None => args.reading.read_for(&args.data, &model, false, console)?,
     };
     let count = source.raw.x.ncols();
@@ -81,8 +81,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 }
 
 fn as_json(args: &Args, model: &Model, source: &Source, places: &[usize], found: &[Explanation]) -> Value {
+    let files = model.info.files();
     let samples = places.iter().zip(found).map(|(&place, why)| {
         let mut value = json!(why);
+        for (near, said) in why.nearest.iter().zip(value["nearest"].as_array_mut().into_iter().flatten()) {
+            if let Some(file) = files.get(near.sample) {
+                said["file"] = json!(file);
+            }
+        }
         value["sample"] = json!(place);
         let naming = source.naming();
         if naming != Naming::Sample {
@@ -116,10 +122,14 @@ fn of_sample(model: &Model, title: &str, why: &Explanation, console: &Console) -
     text += &score_table(model, why, console);
     text.push('\n');
     if !why.nearest.is_empty() {
-        text += "Nearest training samples (counted from 0):\n";
+        let files = model.info.files();
+        let what = if files.is_empty() { "samples (counted from 0)" } else { "photos" };
+        text += &format!("Nearest training {what}:\n");
         for near in &why.nearest {
             let label = brief(&near.label, NAME_LETTERS);
-            text += &format!("  sample {} of class {label}, distance {:.3}\n", near.sample, near.distance);
+            let name = files.get(near.sample).map(|file| brief(file, NAME_LETTERS));
+            let name = name.unwrap_or_else(|| format!("sample {}", near.sample));
+            text += &format!("  {name} of class {label}, distance {:.3}\n", near.distance);
         }
     }
     if !why.atoms.is_empty() {

@@ -80,7 +80,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         Some(path) => {
             args.making.refuse_all("on a map that is fitted already")?;
             let map = FeatureMap::load(path)?;
-            let images = images::list(folder, console)?;
+            let images = images::list(folder, console)?.images;
             let extracted = images::apply(&map, &images, args.making.skip_broken, console)?;
             Made { map, extracted, images, is_train: None }
         }
@@ -129,7 +129,7 @@ fn fit(args: &Args, folder: &Path, console: &Console) -> Result<Made, Failure> {
         return Err(Failure::usage("--augment is for training images: say which with --train-per-class N"));
     }
     let spec = args.making.spec(args.kind.as_deref().unwrap_or_default())?;
-    let images = images::list(folder, console)?;
+    let images = images::list(folder, console)?.images;
     let is_train = args.train_per_class.map(|n| draw(&images, folder, n, args.seed)).transpose()?;
     if spec.learns() && is_train.is_none() {
         console.warn(

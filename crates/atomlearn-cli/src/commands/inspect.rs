@@ -6,10 +6,12 @@ use crate::args::DataArgs;
 use crate::console::Console;
 use crate::data::{Source, table_json, tell};
 use crate::failure::Failure;
+use crate::photo_choice;
 use crate::photo_look;
 use crate::plain::{NAME_LETTERS, brief};
+use atomlearn::info::Info;
 use atomlearn::io::{Note, RawData, TableSchema, Variable};
-use atomlearn::methods::auto::AutoModel;
+use atomlearn::methods::auto::{AutoModel, AutoReport, Suspicious};
 use atomlearn::{Error, Model, dataset::sorted_classes};
 use atomlearn_lab::findings;
 use atomlearn_lab::text_table::plain_table;
@@ -165,7 +167,7 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
             "parts": parts.iter().map(|(name, size)| json!({"name": name, "shape": size})).collect::<Vec<_>>(),
             "info": model.info,
             "estimate": report.map(|report| &report.loo), "chosen": report.map(|report| &report.chosen),
-            "suspicious": report.map(|report| &report.suspicious),
+            "suspicious": report.map(|report| suspicious_json(&model, report)),
             "features": model.features.as_ref().map(|content| &content.header),
             "table": model.schema.as_ref().map(table_json), "feature_names": model.schema.as_ref().map(|s| s.feature_names()),
         }));
@@ -187,6 +189,8 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
         ("parts", parts.join(", ")),
     ];
     facts.extend(findings::of_model(&model).unwrap_or_default());
+    facts.extend(findings::left_out(&model));
+    facts.extend(photo_choice::tried_in_words(&model).into_iter().map(|tried| ("features tried", tried)));
     for chosen in report.iter().flat_map(|report| &report.chosen) {
         facts.push(("chosen", format!("{}, weight {:.3}", findings::reading_text(chosen), chosen.weight)));
     }
@@ -196,8 +200,24 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
     if let Some(content) = &model.features {
         facts.push(("images", format!("are taken through {}", map_text(&content.header))));
     }
-    facts.extend(model.info.values().iter().map(|(name, value)| (name.as_str(), info_text(value))));
+    // These are told above, or are long.
+    let told = [Info::FILES, Info::LEFT_OUT, findings::MAPS_TRIED, findings::MAP_GIVEN];
+    let notes = model.info.values().iter().filter(|(name, _)| !told.contains(&name.as_str()));
+    facts.extend(notes.map(|(name, value)| (name.as_str(), info_text(value))));
     console.print(&console.facts(&facts))
+}
+
+/// The suspicious labels of a model of `auto`; photos with their files.
+fn suspicious_json(model: &Model, report: &AutoReport) -> Vec<Value> {
+    let files = model.info.files();
+    let entry = |entry: &Suspicious| {
+        let mut value = json!(entry);
+        if let Some(file) = files.get(entry.sample) {
+            value["file"] = json!(file);
+        }
+        value
+    };
+    report.suspicious.iter().map(entry).collect()
 }
 
 /// The columns a model takes, in words.
@@ -218,6 +238,7 @@ fn map_text(header: &atomlearn::registry::Values) -> String {
     let spec = header.get("spec").and_then(Value::as_object);
     let fields = spec.into_iter().flatten().map(|(name, value)| match value {
         Value::String(text) if name == "kind" => text.clone(),
+        Value::Object(_) => info_text(value),
         other => format!("{name}={}", value_text(other)),
     });
     title + &fields.collect::<Vec<_>>().join(" ")

@@ -79,13 +79,18 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let map = feature_map(&model, &args.data)?;
     // Photos are looked through by people, who want to know how sure the label is.
     let probability = map.is_some() && has_probabilities(&model) && rule == model.classifier().rule();
-    let source = match map {
-        Some(map) => images::source(&map, &args.data, args.skip_broken, console)?,
-        None => args.reading.read_for(&args.data, &model, args.skip_broken, console)?,
+    let (source, left_out) = match map {
+        Some(map) => {
+            let (source, left_out) = images::source(&map, &args.data, args.skip_broken, console)?;
+            (source, Some(left_out))
+        }
+        None => (args.reading.read_for(&args.data, &model, args.skip_broken, console)?, None),
     };
+    // Of photos the reasons were told one by one.
+    let told = left_out.is_some();
     let columns = Columns { scores: args.scores, proba: args.proba, probability };
     let answers =
-        Answers::new(args, columns, &model, rule, &source.raw, console).map_err(|e| in_data(e, &source.name))?;
+        Answers::new(args, columns, &model, rule, &source.raw, told, console).map_err(|e| in_data(e, &source.name))?;
     if console.json {
         let mut result = json!({
             "schema": "atomlearn.predict/1",
@@ -93,6 +98,9 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             "data": {"path": source.name, "sha256": source.sha256},
             "classes": model.classes(), "labels": answers.labels(&model),
         });
+        if let Some(left_out) = &left_out {
+            result["left_out"] = json!(left_out);
+        }
         if let Some(names) = &source.raw.names {
             result["names"] = json!(names);
         }
@@ -173,6 +181,7 @@ impl Answers {
         model: &Model,
         rule: &str,
         raw: &RawData,
+        told: bool,
         console: &Console,
     ) -> atomlearn::Result<Self> {
         let is_broken = |j: usize| args.skip_broken && raw.x.col(j).iter().any(|value| !value.is_finite());
@@ -181,17 +190,9 @@ impl Answers {
         if count == 0 {
             return Self::of(columns, model, rule, raw.x.as_ref(), broken);
         }
-        let names = (0..broken.len()).filter(|&j| broken[j]).take(3);
-        let names: Vec<String> = names
-            .map(|j| sample_name(raw, j).map_or_else(|| format!("sample {j}"), |name| format!("`{name}`")))
-            .collect();
-        let more = if count > names.len() { ", ..." } else { "" };
-        let what = if count == 1 { "1 sample".into() } else { format!("{count} samples") };
-        console.warn(&format!(
-            "{what} of {} cannot be read and get an empty label: {}{more}",
-            broken.len(),
-            names.join(", ")
-        ));
+        if !told {
+            warn_broken(raw, &broken, count, console);
+        }
         // They are scored as anything and nobody looks.
         let mut x = select_columns(raw.x.as_ref(), &(0..broken.len()).collect::<Vec<_>>());
         (0..broken.len()).filter(|&j| broken[j]).for_each(|j| x.col_mut(j).fill(0.0));
@@ -230,6 +231,17 @@ impl Answers {
         let column = |(j, broken): (usize, &bool)| (!broken).then(|| values.col(j).iter().copied().collect());
         self.broken.iter().enumerate().map(column).collect()
     }
+}
+
+/// Names samples that cannot be read: the first of them, and how many.
+fn warn_broken(raw: &RawData, broken: &[bool], count: usize, console: &Console) {
+    let names = (0..broken.len()).filter(|&j| broken[j]).take(3);
+    let names: Vec<String> =
+        names.map(|j| sample_name(raw, j).map_or_else(|| format!("sample {j}"), |name| format!("`{name}`"))).collect();
+    let more = if count > names.len() { ", ..." } else { "" };
+    let (what, get) = if count == 1 { ("1 sample".into(), "gets") } else { (format!("{count} samples"), "get") };
+    let all = broken.len();
+    console.warn(&format!("{what} of {all} cannot be read and {get} an empty label: {}{more}", names.join(", ")));
 }
 
 /// Predicts part by part; memory holds one part at a time.
@@ -271,7 +283,7 @@ fn write_parts<W: Write>(
             tell(&raw.notes, console);
         }
         let place = format!("{}, partition {}", args.data.display(), piece.index);
-        let answers = Answers::new(args, columns, model, rule, &raw, console).map_err(|e| in_data(e, &place))?;
+        let answers = Answers::new(args, columns, model, rule, &raw, false, console).map_err(|e| in_data(e, &place))?;
         if let Some(out) = out.take() {
             table = Some(Table::new(out, model, args, columns, naming(&raw)).map_err(not_written)?);
         }

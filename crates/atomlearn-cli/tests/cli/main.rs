@@ -16,6 +16,7 @@ mod images;
 mod multi_view;
 mod out_of_core;
 mod outputs;
+mod photo_folders;
 #[cfg(unix)]
 mod processes;
 mod protocols;

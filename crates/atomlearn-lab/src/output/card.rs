@@ -85,7 +85,8 @@ fn facts(model: &Model) -> Vec<Value> {
         ("time", held("time")),
     ];
     let row = |(name, value): (&str, Option<String>)| value.map(|value| json!({"name": name, "value": value}));
-    known.into_iter().filter_map(row).collect()
+    let left_out = findings::left_out(model).into_iter().map(|(name, text)| (name, Some(text)));
+    known.into_iter().chain(left_out).filter_map(row).collect()
 }
 
 fn one_line(text: &str) -> String {
@@ -166,7 +167,7 @@ mod tests {
             r"- \<script\>",
             "At 12.0 training samples per class",
             "atomlearn predict MODEL new.csv",
-            "nothing is done",
+            "takes these numbers as they are",
         ] {
             assert!(page.contains(part), "no {part} in\n{page}");
         }

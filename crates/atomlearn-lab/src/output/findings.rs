@@ -2,6 +2,7 @@
 
 use crate::output::tables::percent;
 use crate::protocol::data::{DataInfo, LabData, Naming};
+use crate::protocol::twins::{self, Twins};
 use crate::stats::confusion::Confusion;
 use atomlearn::Model;
 use atomlearn::methods::auto::{AutoModel, AutoReport, ChosenReading, ClassRecall, LooEstimate, Suspicious};
@@ -18,6 +19,12 @@ pub struct Findings {
     pub groups: Option<usize>,
     /// When training began, as the model notes it.
     pub time: Option<String>,
+    /// The estimate in words: what is told, and how it is.
+    pub words: Vec<(&'static str, String)>,
+    /// What training warned about.
+    pub warnings: Vec<String>,
+    /// Training samples that equal others.
+    pub twins: Vec<Twins>,
     /// The model's own report, but with the rows of the data file in its list of suspicious labels.
     pub report: AutoReport,
     /// What samples are called by.
@@ -34,12 +41,21 @@ pub struct NamedSuspicious {
     /// What is suspicious about it; the row is that of the data file, from 0.
     #[serde(flatten)]
     pub entry: Suspicious,
+    /// An equal sample that carries another label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin: Option<String>,
 }
 
 impl NamedSuspicious {
     /// True if another label is more probable than the one it carries.
     pub fn disagrees(&self) -> bool {
         self.entry.label != self.entry.suggested
+    }
+
+    /// The suggested label, and the equal sample that carries another label.
+    pub fn suggestion(&self) -> String {
+        let suggested = &self.entry.suggested;
+        self.twin.as_ref().map_or(suggested.clone(), |twin| format!("{suggested} (equals {twin})"))
     }
 }
 
@@ -48,28 +64,44 @@ impl Findings {
     pub fn new(model: &Model, data: &LabData, places: &[usize]) -> Option<Self> {
         let auto = AutoModel::of(model.classifier())?;
         let naming = data.naming();
+        let twins = twins::find(data, places);
         let in_file = |entry: &Suspicious| Some(Suspicious { sample: *places.get(entry.sample)?, ..entry.clone() });
         let named = |entry: &Suspicious| {
             let entry = in_file(entry)?;
-            Some(NamedSuspicious { name: data.sample_name(entry.sample), entry })
+            let twin = other_twin(&twins, entry.sample, &entry.label);
+            Some(NamedSuspicious { name: data.sample_name(entry.sample), entry, twin })
         };
         let mut report = auto.report().clone();
         report.suspicious = report.suspicious.iter().filter_map(in_file).collect();
+        let suspicious = auto.suspicious(usize::MAX).iter().filter_map(named).collect();
+        let warnings = model.info.values().get("warnings").cloned();
+        let warnings = warnings.and_then(|warnings| serde_json::from_value(warnings).ok());
         Some(Findings {
+            words: of_model(model).unwrap_or_default().into_iter().chain(left_out(model)).collect(),
+            warnings: warnings.unwrap_or_else(|| report.warnings.clone()),
             data: data.info.clone(),
             trained_on: places.len(),
             groups: groups_of(model),
             time: model.info.time(),
             report,
             naming,
-            suspicious: auto.suspicious(usize::MAX).iter().filter_map(named).collect(),
+            suspicious,
+            twins,
         })
     }
 
-    /// Samples whose label leave-one-out disagrees with.
+    /// Samples whose label is contradicted: first by an equal sample, then by leave-one-out.
     pub fn contradicted(&self) -> impl Iterator<Item = &NamedSuspicious> {
-        self.suspicious.iter().filter(|entry| entry.disagrees())
+        let by_twin = self.suspicious.iter().filter(|entry| entry.twin.is_some());
+        by_twin.chain(self.suspicious.iter().filter(|entry| entry.twin.is_none() && entry.disagrees()))
     }
+}
+
+/// An equal sample with another label than this one's.
+fn other_twin(twins: &[Twins], sample: usize, label: &str) -> Option<String> {
+    let twins = twins.iter().find(|twins| twins.places.contains(&sample))?;
+    let other = twins.labels.iter().position(|other| other != label)?;
+    twins.samples.get(other).cloned()
 }
 
 /// Number of groups that were left out in turn, as training noted it.
@@ -77,21 +109,69 @@ pub fn groups_of(model: &Model) -> Option<usize> {
     Some(model.info.groups()?.number)
 }
 
-/// The report of a model, if it is one of `auto`, in words; see [`in_words`].
+/// The note of a model on the ways from photos to numbers that were tried.
+pub const MAPS_TRIED: &str = "maps_tried";
+/// The note of a model whose way from photos to numbers was fitted before, on photos that it does not know.
+pub const MAP_GIVEN: &str = "map_given";
+/// What a model calls the reservation about its estimate.
+pub const CAUTION: &str = "caution";
+
+/// The report of a model, if it is one of `auto`, in words: the estimate, and how it is to be taken.
 pub fn of_model(model: &Model) -> Option<Vec<(&'static str, String)>> {
-    AutoModel::of(model.classifier()).map(|auto| in_words(auto.report(), groups_of(model)))
+    let auto = AutoModel::of(model.classifier())?;
+    let caution = caution(model);
+    let mut words = in_words(auto.report(), groups_of(model), caution.is_some());
+    if auto.report().loo.is_some() {
+        words.extend(caution.map(|caution| (CAUTION, caution)));
+    }
+    Some(words)
 }
 
-/// The leave-one-out estimate in words: what is told, and how it is.
-pub fn in_words(report: &AutoReport, groups: Option<usize>) -> Vec<(&'static str, String)> {
+/// Why the estimate of a model of photos may be too high: what leaving a photo out does not undo. Pixels and networks learn nothing
+/// from the photos.
+pub fn caution(model: &Model) -> Option<String> {
+    let header = &model.features.as_ref()?.header;
+    let info = model.info.values();
+    let learns = header
+        .get("spec")
+        .and_then(|spec| spec.get("kind"))
+        .is_some_and(|kind| kind == "sift-pyramid" || kind == "fisher");
+    let fitted = if info.contains_key(MAP_GIVEN) {
+        "the way from photos to numbers was fitted before, perhaps on these photos"
+    } else {
+        "the way from photos to numbers was fitted on all of them, the left-out one included"
+    };
+    let chosen = info.get(MAPS_TRIED).and_then(|tried| tried.as_array()).is_some_and(|tried| tried.len() > 1);
+    let choice = "the kind of features was chosen by this same estimate";
+    let why: Vec<&str> =
+        [(learns, fitted), (chosen, choice)].into_iter().filter(|(holds, _)| *holds).map(|(_, why)| why).collect();
+    (!why.is_empty()).then(|| {
+        format!(
+            "{}, so the accuracy may be too high; for a figure on photos that were held out of everything, use `compare` on the folder, or \
+             train with --splits FILE and `evaluate` with the same",
+            why.join(", and ")
+        )
+    })
+}
+
+/// What of a folder of photos was not trained on, in words.
+pub fn left_out(model: &Model) -> Vec<(&'static str, String)> {
+    let left_out = model.info.left_out();
+    let notes = left_out.notes().into_iter().filter(|note| note.warning).map(|note| note.text);
+    left_out.broken_in_words().into_iter().chain(notes).map(|text| ("left out", text)).collect()
+}
+
+/// The leave-one-out estimate in words: what is told, and how it is. `in_part`: more than the classifier has learned from the samples.
+fn in_words(report: &AutoReport, groups: Option<usize>, in_part: bool) -> Vec<(&'static str, String)> {
     let Some(loo) = &report.loo else {
         let why = "cannot be estimated: every class has a single sample (or group), so none can be left out";
         return vec![("accuracy", why.into())];
     };
     let left_out = groups.map_or("leave-one-out".into(), |n| format!("leave-one-group-out, {n} groups"));
     let [low, high] = loo.ci95.map(percent);
+    let how = if in_part { "by a classifier trained without them" } else { "without being trained on" };
     let accuracy = format!(
-        "{} % of {} samples were classified correctly without being trained on ({left_out}); 95 % interval {low} to {high} %",
+        "{} % of {} samples were classified correctly {how} ({left_out}); 95 % interval {low} to {high} %",
         percent(loo.accuracy),
         loo.samples
     );

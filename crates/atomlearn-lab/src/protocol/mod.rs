@@ -9,3 +9,4 @@ pub mod params_file;
 pub mod recipe;
 pub mod scaling;
 pub mod splits;
+pub mod twins;

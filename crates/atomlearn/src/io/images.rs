@@ -9,7 +9,9 @@ use std::path::Path;
 /// Reads every image; all must have one size.
 pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
     check_options(folder, options)?;
-    let items = list_classes(folder)?.images;
+    let listing = list_classes(folder)?;
+    let notes = listing.notes();
+    let items = listing.images;
     let first = Picture::open(&items[0].path)?;
     let rows = first.height;
     let cols = first.width;
@@ -42,7 +44,7 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
     };
     let image_shape = Some(ImageShape { rows, cols, column_major: false });
     let names = items.into_iter().map(|item| item.name).collect();
-    Ok(RawData { labels, image_shape, names: Some(names), ..RawData::new(x) })
+    Ok(RawData { labels, image_shape, names: Some(names), notes, ..RawData::new(x) })
 }
 
 /// One entry per class, with its number of images.

@@ -13,6 +13,7 @@ mod labels;
 mod left_out;
 mod libsvm;
 pub(crate) mod limits;
+mod listing;
 mod mat5;
 #[cfg(feature = "hdf5")]
 mod mat73;

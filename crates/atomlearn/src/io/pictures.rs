@@ -1,17 +1,14 @@
 //! Image files: finding them in a folder, and decoding one with bounded memory.
 
+use super::DAMAGED;
 use super::limits::{self, check_growth};
-use super::{DAMAGED, text};
+pub use super::listing::{ImageFile, LeftOut, Listing, Unreadable, is_image, is_image_name, list_any, list_classes};
 use crate::guard::guarded;
 use crate::{Error, Result};
 use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageFormat, ImageReader, Limits, Luma, Rgb};
 use libjpeg_turbo_rs::{PixelFormat, decompress_to};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The last three are images that cannot be read, which is said of each instead of passing them over.
-const EXTENSIONS: [&str; 14] =
-    ["png", "jpg", "jpeg", "webp", "pnm", "pgm", "ppm", "pbm", "tif", "tiff", "bmp", "heic", "heif", "avif"];
 /// No image for learning is wider or higher; the decoder must not believe a header that says so.
 const MAX_SIDE: u32 = 1 << 15;
 /// Nor has it more pixels: room for the cameras of most telephones, and 192 MiB in 8-bit colour.
@@ -24,102 +21,6 @@ const MAX_DECODED: u64 = 1 << 28;
 const MAX_EXTRAS: u64 = 1 << 26;
 /// Progressive JPEGs repeat the whole image in every scan; writers make about ten.
 const MAX_SCANS: usize = 100;
-
-/// One image file of a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImageFile {
-    /// The sub-folder it lies in, bytes that are not UTF-8 written as `\xNN`; none where images lie in the folder itself.
-    pub class: Option<String>,
-    /// Path within the folder, with `/` on every system.
-    pub name: String,
-    /// Path to open.
-    pub path: PathBuf,
-}
-
-/// The images of a folder and what else was seen there.
-#[derive(Clone, Debug, Default)]
-pub struct Listing {
-    /// All images, in the order of their names.
-    pub images: Vec<ImageFile>,
-    /// Sub-folders without any image.
-    pub empty_classes: Vec<String>,
-    /// Files beside the images that are none by their names.
-    pub ignored: usize,
-}
-
-/// True if the name ends like that of an image.
-pub fn is_image_name(path: &Path) -> bool {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    EXTENSIONS.contains(&extension.as_str())
-}
-
-/// The images in the sub-folders of `folder`, one sub-folder per class. Deeper folders are not entered, so links that
-/// lead back cannot trap the search.
-pub fn list_classes(folder: &Path) -> Result<Listing> {
-    let mut listing = Listing::default();
-    let mut folders: HashMap<String, PathBuf> = HashMap::new();
-    for class_path in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
-        let class = file_name(&class_path);
-        if let Some(other) = folders.insert(class.clone(), class_path.clone()) {
-            let why = format!("the folders {other:?} and {class_path:?} would both be class `{class}`; rename one");
-            return Err(Error::format(folder, why));
-        }
-        let before = listing.images.len();
-        list_into(&mut listing, &class_path, Some(&class))?;
-        if listing.images.len() == before {
-            listing.empty_classes.push(class);
-        }
-    }
-    if listing.images.is_empty() {
-        return Err(Error::format(
-            folder,
-            "a folder is read as images, but it has no sub-folders with .png, .jpg, .webp, .pnm, .tiff or .bmp files; \
-             make one sub-folder per class, or name a file",
-        ));
-    }
-    Ok(listing)
-}
-
-/// The images to classify: one file, a folder of classes, or a folder that holds images itself.
-pub fn list_any(path: &Path) -> Result<Listing> {
-    if !path.is_dir() {
-        let image = ImageFile { class: None, name: file_name(path), path: path.into() };
-        return Ok(Listing { images: vec![image], ..Listing::default() });
-    }
-    let mut flat = Listing::default();
-    list_into(&mut flat, path, None)?;
-    if flat.images.is_empty() { list_classes(path) } else { Ok(flat) }
-}
-
-fn list_into(listing: &mut Listing, folder: &Path, class: Option<&str>) -> Result<()> {
-    for path in entries(folder)?.into_iter().filter(|path| path.is_file()) {
-        if is_image_name(&path) {
-            let file = file_name(&path);
-            let name = class.map_or_else(|| file.clone(), |class| format!("{class}/{file}"));
-            listing.images.push(ImageFile { class: class.map(str::to_string), name, path });
-        } else {
-            listing.ignored += 1;
-        }
-    }
-    Ok(())
-}
-
-/// The visible entries of a folder, sorted by name.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
-        let path = entry.map_err(Error::io(folder))?.path();
-        if !file_name(&path).starts_with('.') {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map(text::from_name).unwrap_or_default()
-}
 
 /// A decoded image, 8 bits a value, the right way up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,11 +100,14 @@ fn grey(colour: [u8; 3]) -> u8 {
 fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
     let bad = |why: String| Error::format(name, format!("not a readable image ({why}); fix or remove it"));
     if let Some(kind) = undecodable(bytes) {
-        let why = format!(
-            "a photo in the format {kind}, which is not read here; save it as JPEG or PNG (phones have a setting for it, \
-             iPhones: Settings > Camera > Formats > Most Compatible)"
-        );
-        return Err(Error::format(name, why));
+        let advice = match kind {
+            "HEIC" => {
+                "save it as JPEG or PNG (phones have a setting for it, iPhones: Settings > Camera > Formats > Most Compatible)"
+            }
+            "AVIF" => "save it as JPEG or PNG (a browser or a program for pictures opens it)",
+            _ => "save it as PNG",
+        };
+        return Err(Error::format(name, format!("a picture in the format {kind}, which is not supported; {advice}")));
     }
     let mut reader = ImageReader::new(std::io::Cursor::new(bytes));
     // The content decides, since extensions of images are often wrong.
@@ -256,12 +160,19 @@ fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
     Ok(Picture { width, height, channels, pixels })
 }
 
-/// The formats of the HEIF family, which phones write: patents and C libraries stand between them and us.
+/// Formats that are known but not read. Patents and C libraries stand between us and the HEIF family, which phones write; GIF is for
+/// drawings and moving pictures.
 fn undecodable(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+        return Some("GIF");
+    }
     let brand = bytes.get(4..12)?.strip_prefix(b"ftyp")?;
+    // Behind the main brand come those that the file also keeps to.
+    let also_avif = || bytes[12..bytes.len().min(64)].windows(4).any(|also| also == b"avif");
     match brand {
-        b"heic" | b"heix" | b"hevc" | b"hevx" | b"heim" | b"heis" | b"mif1" | b"msf1" => Some("HEIC"),
         b"avif" | b"avis" => Some("AVIF"),
+        b"mif1" | b"msf1" if also_avif() => Some("AVIF"),
+        b"heic" | b"heix" | b"hevc" | b"hevx" | b"heim" | b"heis" | b"mif1" | b"msf1" => Some("HEIC"),
         _ => None,
     }
 }
@@ -306,7 +217,14 @@ mod tests {
         let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic";
         let said = Picture::decode(Path::new("p.heic"), heic).unwrap_err().to_string();
         assert!(said.contains("HEIC") && said.contains("JPEG"), "{said}");
+        assert!(said.contains("iPhones"), "{said}");
         assert_eq!(format_name(heic), Some("HEIC"));
+        for avif in [b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf", b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf"] {
+            let said = Picture::decode(Path::new("p.avif"), avif).unwrap_err().to_string();
+            assert!(said.contains("AVIF") && !said.contains("iPhone"), "{said}");
+        }
+        let said = Picture::decode(Path::new("p.gif"), b"GIF89a\x01\0").unwrap_err().to_string();
+        assert!(said.contains("GIF, which is not supported; save it as PNG"), "{said}");
         assert_eq!(format_name(b"P5\n1 1\n255\n "), Some("PNM"));
         assert_eq!(format_name(b"hello"), None);
     }

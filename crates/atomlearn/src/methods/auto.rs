@@ -285,6 +285,8 @@ fn heard(train: &Dataset) -> Vec<bool> {
 struct Facts {
     /// Samples that are left out in turn and equal another one.
     twins: usize,
+    /// Those of them that equal a sample with another label; not known where samples are learned from in partitions.
+    contrary: usize,
     /// Classes of one sample, or of one group.
     single: usize,
     classes: usize,
@@ -301,21 +303,36 @@ impl Facts {
     /// The same where only these samples are left out in turn.
     fn of_some(train: &Dataset, places: &[usize]) -> Self {
         let hash = |i: usize| sample_hash(train.x().col(i).iter().copied());
-        let mut seen = std::collections::HashMap::<u64, usize>::with_capacity(train.n_samples());
-        (0..train.n_samples()).for_each(|i| *seen.entry(hash(i)).or_default() += 1);
+        let targets = train.targets();
+        // Of equal samples their number, the class of the first, and whether others have another class.
+        let mut seen = std::collections::HashMap::<u64, (usize, usize, bool)>::with_capacity(train.n_samples());
+        for (i, &class) in targets.iter().enumerate() {
+            let (count, first, mixed) = seen.entry(hash(i)).or_insert((0, class, false));
+            *count += 1;
+            *mixed |= *first != class;
+        }
         let heard = heard(train);
         let single = train.blocks().ranges().filter(|range| !heard[range.clone()].contains(&true)).count();
-        let twins = places.iter().filter(|&&i| seen[&hash(i)] > 1).count();
-        Facts { twins, single, classes: train.n_classes(), of_some: true }
+        let of_places: Vec<&(usize, usize, bool)> = places.iter().map(|&i| &seen[&hash(i)]).collect();
+        let twins = of_places.iter().filter(|(count, ..)| *count > 1).count();
+        let contrary = of_places.iter().filter(|(.., mixed)| *mixed).count();
+        Facts { twins, contrary, single, classes: train.n_classes(), of_some: true }
     }
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.twins > 0 {
-            let which = if self.of_some { "of the samples that are left out in turn" } else { "training samples" };
+        let which = if self.of_some { "of the samples that are left out in turn" } else { "training samples" };
+        let alike = self.twins.saturating_sub(self.contrary);
+        if alike > 0 {
             warnings.push(format!(
-                "{} {which} equal another one (duplicates): the twin stays when one is left out, so the leave-one-out accuracy is too high",
-                self.twins
+                "{alike} {which} equal another one (duplicates): the twin stays when one is left out, so the leave-one-out accuracy is too high"
+            ));
+        }
+        if self.contrary > 0 {
+            warnings.push(format!(
+                "{} {which} equal one with another label (duplicates): one of the two labels must be wrong, and the twin that stays speaks \
+                 for the other label, so the leave-one-out accuracy is too low for them",
+                self.contrary
             ));
         }
         if self.single == self.classes {

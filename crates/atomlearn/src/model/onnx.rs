@@ -9,6 +9,7 @@ use crate::classifier::NO_CLOSED_FORM;
 use crate::export::proto::element;
 use crate::export::{self, Graph, Tensor};
 use crate::file::write_atomically;
+use crate::info::Info;
 use crate::registry;
 use crate::{Error, Result};
 use serde_json::{Value, json};
@@ -43,7 +44,9 @@ impl Model {
             ("atomlearn.prep".into(), self.prep.spec().to_string()),
             ("classes".into(), json!(self.classes()).to_string()),
         ];
-        entries.extend(self.info.values().iter().map(|(key, value)| (format!("atomlearn.{key}"), text(value))));
+        // The files of all training samples say nothing to those who score with the graph.
+        let notes = self.info.values().iter().filter(|(key, _)| *key != Info::FILES);
+        entries.extend(notes.map(|(key, value)| (format!("atomlearn.{key}"), text(value))));
         Ok(export::file(graph, self.method.title, entries))
     }
 

@@ -2,7 +2,7 @@
 
 use super::axes::{Tick, tenth};
 use super::heat_map::{HeatMap, heat_map};
-use crate::output::findings::{Findings, gamma_text, guessing, in_words, view_text};
+use crate::output::findings::{CAUTION, Findings, gamma_text, guessing, view_text};
 use crate::output::tables::percent;
 use crate::stats::confusion::Confusion;
 use atomlearn::methods::auto::{ChosenReading, LooEstimate};
@@ -20,6 +20,8 @@ pub struct AutoPage {
     headline: String,
     data: String,
     facts: Vec<(&'static str, String)>,
+    /// Why the estimate may be too high, where it is not one of samples that were held out of everything.
+    caution: Option<String>,
     gauge: Option<Gauge>,
     warnings: Vec<String>,
     classes: Vec<RecallRow>,
@@ -78,7 +80,7 @@ struct ChosenRow {
 pub fn page(found: &Findings) -> AutoPage {
     let report = &found.report;
     let file = found.data.path.rsplit(['/', '\\']).next().unwrap_or_default();
-    let mut facts = in_words(report, found.groups);
+    let (caution, mut facts): (Vec<_>, Vec<_>) = found.words.iter().cloned().partition(|(name, _)| *name == CAUTION);
     facts.extend(report.loo.as_ref().map(|loo| ("log-loss", format!("{:.4}", loo.log_loss))));
     let suspicious: Vec<SuspiciousRow> = found
         .contradicted()
@@ -87,7 +89,7 @@ pub fn page(found: &Findings) -> AutoPage {
             name: entry.name.clone(),
             label: entry.entry.label.clone(),
             proba: format!("{:.4}", entry.entry.proba),
-            suggested: entry.entry.suggested.clone(),
+            suggested: entry.suggestion(),
         })
         .collect();
     AutoPage {
@@ -105,8 +107,9 @@ pub fn page(found: &Findings) -> AutoPage {
             }
         ),
         facts,
+        caution: caution.into_iter().next().map(|(_, text)| text),
         gauge: report.loo.as_ref().map(gauge),
-        warnings: report.warnings.clone(),
+        warnings: found.warnings.clone(),
         classes: report.loo.as_ref().map_or_else(Vec::new, classes),
         heat_map: report.loo.as_ref().map(confusions),
         named: found.naming.column(),

@@ -113,6 +113,7 @@ impl Rounds for AutoRounds {
                 let spread = Spread::new(&ranges, &moments.mean(), &gauge, moments.n_samples());
                 let facts = Facts {
                     twins: gauge.equal.col(0).iter().filter(|&&count| count > 1.0).count(),
+                    contrary: 0,
                     single: moments.counts.iter().filter(|&&count| count < 2.0).count(),
                     classes: n_classes,
                     of_some: true,
@@ -275,7 +276,7 @@ impl Stage {
                 let views: Vec<View> =
                     (0..views.ncols()).map(|v| View::from_column(views.col_as_slice(v))).collect::<Result<_>>()?;
                 let (twins, single) = message.get("facts")?;
-                let facts = Facts { twins, single, classes: n_classes, of_some: true };
+                let facts = Facts { twins, contrary: 0, single, classes: n_classes, of_some: true };
                 let counts = moments.counts.clone();
                 let seen = Seen { views, asked, targets, weights: None, positions, some, counts, facts };
                 let mut search = Search::new(seen)?;

@@ -67,6 +67,9 @@ impl Learned {
         parts.put("loo_log_probabilities", &self.log_probabilities);
         parts.put("loo_samples", &self.judged);
         parts.put_row("facts", &facts);
+        if self.facts.contrary > 0 {
+            parts.put_row("contrary", &[self.facts.contrary as f64]);
+        }
         if let Some(weights) = &self.weights {
             parts.put_row("loo_weights", weights);
         }
@@ -144,7 +147,11 @@ impl Learned {
             false => primal_form(parts, n_features, &chosen)?,
         };
         let of_some = matches!(form, Form::Primal { .. });
-        let facts = Facts { twins: count(0), single: count(1), classes: n_classes, of_some };
+        let contrary = match parts.get("contrary") {
+            Some(_) => parts.take_row("contrary", 1)?[0] as usize,
+            None => 0,
+        };
+        let facts = Facts { twins: count(0), contrary, single: count(1), classes: n_classes, of_some };
         Ok(Learned { views, chosen, form, log_probabilities, judged, weights, facts })
     }
 }

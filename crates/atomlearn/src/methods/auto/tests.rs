@@ -95,6 +95,20 @@ fn twins_and_single_samples_are_counted_and_said_once() {
 }
 
 #[test]
+fn twins_of_other_labels_are_said_to_be_so_by_the_stored_model_too() {
+    let data = synth::blobs(3, 10, 6, 2);
+    let mut x = data.x().to_owned();
+    (0..6).for_each(|i| (x[(i, 1)], x[(i, 12)]) = (data.x()[(i, 0)], data.x()[(i, 25)]));
+    let labels: Vec<String> = (0..30).map(|j| (j / 10).to_string()).collect();
+    let mut trace = Trace::default();
+    let model = Auto::default().fit(&Dataset::new(&x, &labels).unwrap(), &mut trace).unwrap();
+    assert!(trace.warnings[0].starts_with("2 training samples equal another one"), "{trace:?}");
+    assert!(trace.warnings[1].starts_with("2 training samples equal one with another label"), "{trace:?}");
+    assert!(trace.warnings.len() == 2 && trace.warnings[1].contains("speaks for the other label"), "{trace:?}");
+    assert_eq!(restored(&model).unwrap().report().warnings, trace.warnings);
+}
+
+#[test]
 fn one_sample_per_class_is_the_nearest_class_without_an_estimate() {
     let [train, test] = halves(&synth::blobs(3, 8, 20, 4));
     let mut trace = Trace::default();
