@@ -16,7 +16,7 @@
 //! counted among them: `p(x) = (1 + #{i: v_i >= v(x)}) / (n + 1)`. For samples like those of training it is uniform, up to the
 //! difference that one sample makes; it is never below `1 / (n + 1)`.
 
-use crate::linalg::{Spd, column_norms, gram, mul};
+use crate::linalg::{Spd, View, column_norms, gram, mul};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 
@@ -36,7 +36,8 @@ pub struct Novelty {
 
 impl Novelty {
     /// From all training samples, features x samples.
-    pub fn fit(x: MatRef<'_, f64>) -> Result<Self> {
+    pub fn fit(x: impl View) -> Result<Self> {
+        let x = x.view();
         let (m, n) = x.shape();
         let kappa = RIDGE * x.squared_norm_l2() / n.max(1) as f64;
         if !(kappa > 0.0 && kappa.is_finite()) {
@@ -72,10 +73,10 @@ impl Novelty {
     }
 
     /// The p-value of every sample: small if it is unlike all that training has seen.
-    pub fn p_values(&self, x: MatRef<'_, f64>) -> Vec<f64> {
+    pub fn p_values(&self, x: impl View) -> Vec<f64> {
         let n = self.left_out.len();
         let p = |v: f64| (1 + n - self.left_out.partition_point(|held| *held < v)) as f64 / (n + 1) as f64;
-        self.residuals(x).into_iter().map(p).collect()
+        self.residuals(x.view()).into_iter().map(p).collect()
     }
 }
 

@@ -122,14 +122,14 @@ impl Walk<'_> {
         let ended = missing(self).into_iter().filter(|&i| iterations[i].is_none_or(|iter| iter >= self.last));
         let ended: Vec<usize> = ended.collect();
         if !ended.is_empty() {
-            let counts = self.look(model.as_ref());
+            let counts = self.look(&*model);
             ended.into_iter().for_each(|i| self.counts[i] = Some(counts.clone()));
         }
         for i in missing(self) {
             let mut params = params.clone();
             params.insert(ITERATIONS.into(), iterations[i].into());
             if let Some(model) = self.train(&params)? {
-                self.counts[i] = Some(self.look(model.as_ref()));
+                self.counts[i] = Some(self.look(&*model));
             }
         }
         Ok(())
@@ -193,7 +193,7 @@ impl Observer for Walk<'_> {
             && self.counts[i].is_none()
         {
             match model() {
-                Ok(model) => self.counts[i] = Some(self.look(model.as_ref())),
+                Ok(model) => self.counts[i] = Some(self.look(&*model)),
                 Err(error) => self.fail(&error),
             }
         }

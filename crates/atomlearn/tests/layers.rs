@@ -58,6 +58,57 @@ fn modules_use_lower_layers_only() {
     assert!(upward.is_empty(), "{}", upward.join("\n"));
 }
 
+/// What every method may have of its own under the same name, since it means the same in each.
+const IN_EVERY_METHOD: &[&str] = &[
+    // What one iteration leaves to the next, what stays fixed meanwhile, the step that finds codes, what training finds.
+    "Iterate",
+    "Problem",
+    "CodeStep",
+    "Learned",
+    // Words that a parameter may take: the rule of decision, the solver, the start, where atoms may lie.
+    "Rule",
+    "Solver",
+    "Start",
+    "Constraint",
+    // What a training in partitions asks next.
+    "Phase",
+];
+
+#[test]
+fn no_two_types_have_one_name() {
+    let library = Library::read();
+    let mut files_of: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in rust_files(&library.folder) {
+        let name = file.strip_prefix(&library.folder).unwrap().to_str().unwrap().to_string();
+        if name.contains("tests") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        for declared in declared_types(text.split("#[cfg(test)]\nmod tests {").next().unwrap()) {
+            files_of.entry(declared).or_default().insert(name.clone());
+        }
+    }
+    assert!(files_of.contains_key("Dataset") && files_of["Iterate"].len() > 3, "types are not found any more");
+    let double =
+        |(name, files): &(&String, &BTreeSet<String>)| files.len() > 1 && !IN_EVERY_METHOD.contains(&name.as_str());
+    let found: Vec<_> = files_of.iter().filter(double).collect();
+    assert!(found.is_empty(), "one name, several types: {found:#?}");
+}
+
+/// Structures, enumerations, traits and aliases that stand on their own; associated types have no name of their own.
+fn declared_types(text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let line = line.trim_start_matches("    ");
+        let line = line.strip_prefix("pub").map_or(line, |rest| rest.trim_start_matches(|c| c != ' ').trim_start());
+        let (kind, rest) = line.split_once(' ')?;
+        let declares = ["struct", "enum", "trait"].contains(&kind) || (kind == "type" && !rest.contains("Self"));
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let associated = ["Model", "Item", "Value", "Error", "Err", "Output", "Target"].contains(&name.as_str());
+        (declares && !associated && name.starts_with(char::is_uppercase)).then_some(name)
+    };
+    text.lines().filter_map(name).collect()
+}
+
 #[test]
 fn paths_are_found_in_every_form_they_take() {
     let library = Library::read();

@@ -20,7 +20,7 @@
 //! `P` is kept in slices of a few rows: `p` stays in registers while a slice is read through, once and in order.
 
 use super::sparse::SparseCodes;
-use crate::linalg::{column, column_major, largest, wide};
+use crate::linalg::{View, column, column_major, largest, wide};
 use faer::MatRef;
 use rayon::prelude::*;
 
@@ -62,10 +62,11 @@ pub struct ErrorLimit<'a> {
 ///
 /// let gram = Mat::<f64>::identity(3, 3);
 /// let correlations = Mat::from_fn(3, 1, |i, _| [1.0, 0.3, -0.6][i]);
-/// let z = omp(gram.as_ref(), correlations.as_ref(), OmpLimits { sparsity: 2, error: None }).to_dense();
+/// let z = omp(&gram, &correlations, OmpLimits { sparsity: 2, error: None }).to_dense();
 /// assert_eq!([z[(0, 0)], z[(1, 0)], z[(2, 0)]], [1.0, 0.0, -0.6]); // the two largest
 /// ```
-pub fn omp(gram: MatRef<'_, f64>, correlations: MatRef<'_, f64>, limits: OmpLimits<'_>) -> SparseCodes {
+pub fn omp(gram: impl View, correlations: impl View, limits: OmpLimits<'_>) -> SparseCodes {
+    let (gram, correlations) = (gram.view(), correlations.view());
     let (n_atoms, n) = correlations.shape();
     let mut gram_store = None;
     let mut correlation_store = None;

@@ -67,7 +67,8 @@ impl fmt::Display for Gamma {
 
 impl Kernel {
     /// The distance that `gamma` multiplies, between every landmark and sample; for `poly`, the inner product.
-    fn distances(self, landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+    fn distances(self, landmarks: impl View, x: impl View) -> Mat<f64> {
+        let (landmarks, x) = (landmarks.view(), x.view());
         match self {
             Kernel::Poly(_) => mul(landmarks.transpose(), x),
             Kernel::Rbf => squared_distances(landmarks, x),
@@ -105,7 +106,7 @@ impl Kernel {
         };
         let count = x.ncols().min(MEDIAN_SAMPLES);
         let some = Mat::from_fn(x.nrows(), count, |i, j| x[(i, j * x.ncols() / count)]);
-        let distances = self.distances(some.as_ref(), some.as_ref());
+        let distances = self.distances(&some, &some);
         let mut pairs: Vec<f64> =
             (0..count).flat_map(|j| (0..j).map(move |i| (i, j))).map(|at| distances[at]).collect();
         let middle = pairs.len() / 2;
@@ -127,7 +128,7 @@ impl Kernel {
             Kernel::Rbf => {
                 let mut x = x.clone();
                 let mut landmarks = landmarks.to_owned();
-                if let Some(origin) = far_origin(landmarks.as_ref()) {
+                if let Some(origin) = far_origin(&landmarks) {
                     landmarks = centred(&landmarks, &origin);
                     let origin = graph.row(origin);
                     x = graph.op("Sub", &[&x, &origin]);
@@ -173,13 +174,14 @@ pub fn squared_distances(landmarks: impl View, x: impl View) -> Mat<f64> {
     let landmarks = landmarks.view();
     let x = x.view();
     match far_origin(landmarks) {
-        Some(origin) => plain_distances(centred(landmarks, &origin).as_ref(), centred(x, &origin).as_ref()),
+        Some(origin) => plain_distances(centred(landmarks, &origin), centred(x, &origin)),
         None => plain_distances(landmarks, x),
     }
 }
 
 /// From where to look at samples that lie so far from zero, for the distances between them, that squared norms would swallow these.
-fn far_origin(landmarks: MatRef<'_, f64>) -> Option<Vec<f64>> {
+fn far_origin(landmarks: impl View) -> Option<Vec<f64>> {
+    let landmarks = landmarks.view();
     // Some of them tell: looking at all would take as long as the distances of one sample.
     let count = landmarks.ncols().min(ORIGIN_SAMPLES);
     let some = Mat::from_fn(landmarks.nrows(), count, |i, j| landmarks[(i, j * landmarks.ncols() / count)]);
@@ -190,7 +192,8 @@ fn far_origin(landmarks: MatRef<'_, f64>) -> Option<Vec<f64>> {
 }
 
 /// `|l|^2 + |x|^2 - 2 l . x`.
-fn plain_distances(landmarks: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+fn plain_distances(landmarks: impl View, x: impl View) -> Mat<f64> {
+    let (landmarks, x) = (landmarks.view(), x.view());
     let norms: Vec<f64> = column_energies(landmarks);
     let mut distances = mul(landmarks.transpose(), x);
     for (column, x) in distances.as_mut().col_iter_mut().zip(x.col_iter()) {

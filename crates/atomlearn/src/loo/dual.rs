@@ -164,7 +164,7 @@ impl<'a> Coder<'a> {
                 let mut scores = self.sums.discriminant_rule(basis)?.scores(k);
                 let codes = mul(&self.inverse, k);
                 let s = mul(&self.sums.sums, k);
-                let v = mul(self.sums.bordered()?.q.as_ref(), &s);
+                let v = mul(&self.sums.bordered()?.q, &s);
                 for (i, scores) in scores.as_mut().col_iter_mut().enumerate() {
                     let common = own[i] - codes.col(i).transpose() * k.col(i) + s.col(i).transpose() * v.col(i);
                     scores.iter_mut().for_each(|score| *score -= common);

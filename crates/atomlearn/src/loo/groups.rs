@@ -13,7 +13,7 @@ use super::sums::{Bordered, NOTHING};
 use super::{Coder, Reading, STAGE, residual_scores};
 use crate::linalg::{Spd, mul};
 use crate::{Error, Result};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 impl Coder<'_> {
     /// Scores of every training sample by a reading that was trained without its whole group; `groups` has a number for every
@@ -25,7 +25,7 @@ impl Coder<'_> {
             Reading::Residual => {
                 let mut codes = Mat::zeros(groups.len(), groups.len());
                 for g in &members {
-                    let own = Spd::new(part(self.inverse.as_ref(), g, g), STAGE)?;
+                    let own = Spd::new(part(&self.inverse, g, g), STAGE)?;
                     // A is symmetric: A_gg^-1 A_g. is the transpose of what is wanted.
                     let rows = own.solve(Mat::from_fn(g.len(), groups.len(), |i, j| self.inverse[(j, g[i])]));
                     for (i, &sample) in g.iter().enumerate() {
@@ -98,13 +98,13 @@ impl Coder<'_> {
         let n_classes = whole.q.nrows();
         let sums = Mat::from_fn(g.len(), n_classes, |i, c| self.sums.sums[(c, g[i])]);
         let v = Mat::from_fn(g.len(), n_classes, |i, c| whole.v[(c, g[i])]);
-        let r = part(self.inverse.as_ref(), g, g) - mul(&sums, v.transpose());
+        let r = part(&self.inverse, g, g) - mul(&sums, v.transpose());
         if gone.is_empty() {
             return Ok(Border { q: whole.q.clone(), v, r });
         }
         let all: Vec<usize> = (0..n_classes).collect();
-        let q_rows = part(whole.q.as_ref(), gone, &all);
-        let pivot = Spd::new(part(whole.q.as_ref(), gone, gone), STAGE)?;
+        let q_rows = part(&whole.q, gone, &all);
+        let pivot = Spd::new(part(&whole.q, gone, gone), STAGE)?;
         let v_gone = Mat::from_fn(g.len(), gone.len(), |i, c| v[(i, gone[c])]);
         let by_q = pivot.solve(&q_rows);
         let by_v = pivot.solve(v_gone.transpose());
@@ -141,6 +141,6 @@ fn members(groups: &[usize], n: usize) -> Result<Vec<Vec<usize>>> {
 }
 
 /// Some rows and columns of a matrix.
-fn part(a: MatRef<'_, f64>, rows: &[usize], columns: &[usize]) -> Mat<f64> {
+fn part(a: &Mat<f64>, rows: &[usize], columns: &[usize]) -> Mat<f64> {
     Mat::from_fn(rows.len(), columns.len(), |i, j| a[(rows[i], columns[j])])
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Sums over samples, class by class; samples may come in any number of portions.
 #[derive(Clone, Debug)]
-pub struct Moments {
+pub struct ClassMoments {
     /// Samples of each class.
     pub counts: Vec<f64>,
     /// `F`, sums of the samples of each class, features x classes.
@@ -30,10 +30,10 @@ pub struct Moments {
     pub class_scatters: Option<Vec<Mat<f64>>>,
 }
 
-impl Moments {
+impl ClassMoments {
     /// Of samples grouped by class.
     pub fn of(x: MatRef<'_, f64>, blocks: &Blocks, by_class: bool) -> Self {
-        let mut moments = Moments::none(x.nrows(), blocks.len(), by_class);
+        let mut moments = ClassMoments::none(x.nrows(), blocks.len(), by_class);
         for (c, range) in blocks.ranges().enumerate() {
             moments.add(c, x.subcols(range.start, range.len()));
         }
@@ -45,17 +45,17 @@ impl Moments {
     pub(crate) fn of_sums(counts: Vec<f64>, sums: Mat<f64>, mut scatters: Vec<Mat<f64>>, by_class: bool) -> Self {
         if !by_class {
             let scatter = scatters.pop().unwrap_or_else(Mat::new);
-            return Moments { counts, sums, scatter, class_scatters: None };
+            return ClassMoments { counts, sums, scatter, class_scatters: None };
         }
         let mut scatter = Mat::zeros(sums.nrows(), sums.nrows());
         scatters.iter().for_each(|own| scatter += own);
-        Moments { counts, sums, scatter, class_scatters: Some(scatters) }
+        ClassMoments { counts, sums, scatter, class_scatters: Some(scatters) }
     }
 
     /// Of no sample yet.
     pub fn none(n_features: usize, n_classes: usize, by_class: bool) -> Self {
         let square = || Mat::zeros(n_features, n_features);
-        Moments {
+        ClassMoments {
             counts: vec![0.0; n_classes],
             sums: Mat::zeros(n_features, n_classes),
             scatter: square(),
@@ -63,7 +63,7 @@ impl Moments {
         }
     }
 
-    /// Adds samples of one class; [`Moments::finish`] comes after the last.
+    /// Adds samples of one class; [`ClassMoments::finish`] comes after the last.
     pub fn add(&mut self, class: usize, x: MatRef<'_, f64>) {
         self.add_weighted(class, x, None);
     }
@@ -92,7 +92,7 @@ impl Moments {
 
 /// Everything that follows from `W = (X X^T + kappa I)^-1`.
 pub struct PrimalCoder {
-    moments: Arc<Moments>,
+    moments: Arc<ClassMoments>,
     kappa: f64,
     factor: Spd,
     /// `W F`.
@@ -103,7 +103,7 @@ pub struct PrimalCoder {
 
 impl PrimalCoder {
     /// For the moments of the training samples.
-    pub fn new(moments: Arc<Moments>, kappa: f64) -> Result<Self> {
+    pub fn new(moments: Arc<ClassMoments>, kappa: f64) -> Result<Self> {
         let factor = Spd::shifted(&moments.scatter, kappa, STAGE)?;
         let basis = factor.solve(&moments.sums);
         let explained = mul(moments.sums.transpose(), &basis);
@@ -115,7 +115,7 @@ impl PrimalCoder {
     }
 
     /// Training samples `x` of classes `targets`, ready to be left out one by one.
-    pub fn left_out<'a>(&'a self, x: MatRef<'a, f64>, targets: &'a [usize]) -> LeftOut<'a> {
+    pub fn left_out<'a>(&'a self, x: MatRef<'a, f64>, targets: &'a [usize]) -> PrimalLeftOut<'a> {
         self.weighted_left_out(x, targets, None)
     }
 
@@ -125,17 +125,17 @@ impl PrimalCoder {
         x: MatRef<'a, f64>,
         targets: &'a [usize],
         roots: Option<&'a [f64]>,
-    ) -> LeftOut<'a> {
+    ) -> PrimalLeftOut<'a> {
         let roots = roots.unwrap_or_default();
         if self.moments.class_scatters.is_none() {
             // Only residuals need more than the hat values.
             let half = self.factor.half_solve(x);
             let h = column_products(&half, &half);
-            return LeftOut { coder: self, x, targets, roots, wx: Mat::new(), h };
+            return PrimalLeftOut { coder: self, x, targets, roots, wx: Mat::new(), h };
         }
         let wx = self.factor.solve(x);
         let h = column_products(x, &wx);
-        LeftOut { coder: self, x, targets, roots, wx, h }
+        PrimalLeftOut { coder: self, x, targets, roots, wx, h }
     }
 
     /// `W`.
@@ -144,7 +144,7 @@ impl PrimalCoder {
     }
 
     /// The sums over samples it was made from.
-    pub fn moments(&self) -> &Moments {
+    pub fn moments(&self) -> &ClassMoments {
         &self.moments
     }
 
@@ -181,25 +181,19 @@ impl PrimalCoder {
     /// Ridge or discriminant as a rule on features; the discriminant up to what is common to all classes.
     pub fn rule(&self, reading: Reading) -> Result<Svm> {
         match reading {
-            Reading::Discriminant => self.no_sums().discriminant_rule(self.basis.as_ref()),
-            _ => Ok(self.no_sums().ridge_rule(self.basis.as_ref())),
+            Reading::Discriminant => self.no_sums().discriminant_rule(&self.basis),
+            _ => Ok(self.no_sums().ridge_rule(&self.basis)),
         }
     }
 
     /// Residual scores of new samples.
     pub fn residual_scores(&self, x: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let wx = self.factor.solve(x);
-        Ok(residual_scores(&self.residuals(x, wx.as_ref(), &vec![0.0; x.ncols()], None)?))
+        Ok(residual_scores(&self.residuals(x, &wx, &vec![0.0; x.ncols()], None)?))
     }
 
     /// Class residuals from `W x` and `h`; `own` names the classes whose samples these are, if they are to be left out.
-    fn residuals(
-        &self,
-        x: MatRef<'_, f64>,
-        wx: MatRef<'_, f64>,
-        h: &[f64],
-        own: Option<&[usize]>,
-    ) -> Result<Residuals> {
+    fn residuals(&self, x: MatRef<'_, f64>, wx: &Mat<f64>, h: &[f64], own: Option<&[usize]>) -> Result<Residuals> {
         let Some(scatters) = &self.moments.class_scatters else {
             return Err(Error::numeric(STAGE, "residuals need the scatter of each class"));
         };
@@ -211,7 +205,7 @@ impl PrimalCoder {
             mul_into(&mut products, scatter, wx);
             for i in 0..n {
                 let x = column(x, i);
-                let wx = column(wx, i);
+                let wx = wx.col_as_slice(i);
                 let p = products.col_as_slice_mut(i);
                 let left_out = own.is_some_and(|own| own[i] == c);
                 let mut energy = dot(wx, p);
@@ -230,7 +224,7 @@ impl PrimalCoder {
 }
 
 /// See [`PrimalCoder::left_out`].
-pub struct LeftOut<'a> {
+pub struct PrimalLeftOut<'a> {
     coder: &'a PrimalCoder,
     x: MatRef<'a, f64>,
     targets: &'a [usize],
@@ -242,10 +236,10 @@ pub struct LeftOut<'a> {
     h: Vec<f64>,
 }
 
-impl LeftOut<'_> {
+impl PrimalLeftOut<'_> {
     /// Class residuals of each sample, coded over all others; refused without the scatter of each class.
     pub fn residuals(&self) -> Result<Residuals> {
-        self.coder.residuals(self.x, self.wx.as_ref(), &self.h, Some(self.targets))
+        self.coder.residuals(self.x, &self.wx, &self.h, Some(self.targets))
     }
 
     fn sums(&self) -> Sums {

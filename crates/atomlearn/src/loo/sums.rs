@@ -1,10 +1,10 @@
 //! Ridge and discriminant, which need no more of `A` than its diagonal and its sums over classes.
 
 use super::STAGE;
-use crate::linalg::{Spd, dot, mul};
+use crate::linalg::{Spd, View, dot, mul};
 use crate::svm::Svm;
 use crate::{Blocks, Result};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 /// Below this part of a class's weight, nothing is left of it but rounding.
 pub(super) const NOTHING: f64 = 1e-12;
@@ -129,7 +129,8 @@ impl Sums {
     }
 
     /// The ridge as a linear rule: on kernel values if `basis` is `S = A Y`, on features if it is `X S`.
-    pub fn ridge_rule(&self, basis: MatRef<'_, f64>) -> Svm {
+    pub fn ridge_rule(&self, basis: impl View) -> Svm {
+        let basis = basis.view();
         let bias = self.bias();
         let u: Vec<f64> = (0..basis.nrows()).map(|i| basis.row(i).iter().sum()).collect();
         let weights = Mat::from_fn(basis.nrows(), basis.ncols(), |i, c| basis[(i, c)] - u[i] * bias[c]);
@@ -137,7 +138,7 @@ impl Sums {
     }
 
     /// The discriminant as a linear rule, up to what is common to all classes; `basis` as in [`Sums::ridge_rule`].
-    pub fn discriminant_rule(&self, basis: MatRef<'_, f64>) -> Result<Svm> {
+    pub fn discriminant_rule(&self, basis: impl View) -> Result<Svm> {
         let q = Spd::new(self.cross.clone(), STAGE)?.inverse();
         let bias = (0..q.nrows()).map(|c| self.kappa / self.counts[c] - q[(c, c)]).collect();
         Ok(Svm { weights: faer::Scale(2.0) * mul(basis, &q), bias })

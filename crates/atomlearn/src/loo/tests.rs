@@ -87,7 +87,7 @@ fn leaving_one_out_equals_training_without_it() {
 fn the_primal_form_equals_the_dual_one() {
     for (x, blocks) in problems() {
         let k = linear(&x);
-        let moments = Arc::new(Moments::of(x.as_ref(), &blocks, true));
+        let moments = Arc::new(ClassMoments::of(x.as_ref(), &blocks, true));
         let (new, _) = problem(&[5, 4], x.nrows(), 99);
         let k_new = mul(x.transpose(), &new);
         let own = gram(&new);
@@ -96,7 +96,7 @@ fn the_primal_form_equals_the_dual_one() {
         for kappa in &KAPPAS[1..] {
             let dual = Coder::new(k.as_ref(), &blocks, *kappa).unwrap();
             let primal = PrimalCoder::new(moments.clone(), *kappa).unwrap();
-            let without_scatters = Arc::new(Moments::of(x.as_ref(), &blocks, false));
+            let without_scatters = Arc::new(ClassMoments::of(x.as_ref(), &blocks, false));
             let smaller = PrimalCoder::new(without_scatters, *kappa).unwrap();
             for reading in Reading::ALL {
                 let what = format!("{} {kappa} {:?}", reading.name(), x.shape());
@@ -276,8 +276,8 @@ fn a_class_of_one_sample_stays_finite() {
 #[test]
 fn moments_do_not_depend_on_portions() {
     let (x, blocks) = problem(&[8, 5], 4, 2);
-    let whole = Moments::of(x.as_ref(), &blocks, true);
-    let mut parts = Moments::none(4, 2, false);
+    let whole = ClassMoments::of(x.as_ref(), &blocks, true);
+    let mut parts = ClassMoments::none(4, 2, false);
     for (class, columns) in [(1, vec![8, 9, 10, 11, 12]), (0, vec![0, 1, 2]), (0, vec![3, 4, 5, 6, 7])] {
         parts.add(class, select_columns(&x, &columns).as_ref());
     }
@@ -329,7 +329,7 @@ fn the_weighted_primal_form_equals_the_dual_one() {
         let x = Mat::from_fn(x.nrows(), x.ncols(), |i, j| roots[j] * x[(i, j)]);
         let k = linear(&x);
         let labels = blocks.labels();
-        let mut moments = Moments::none(x.nrows(), blocks.len(), true);
+        let mut moments = ClassMoments::none(x.nrows(), blocks.len(), true);
         for (c, range) in blocks.ranges().enumerate() {
             moments.add_weighted(c, x.subcols(range.start, range.len()), Some(&roots[range]));
         }

@@ -53,7 +53,7 @@ use crate::{Dataset, Error, Fit, Observer, Parts, Result, State};
 use candidates::{Choice, Setting, Shortlist, Space, WIDTHS};
 use faer::Mat;
 use rayon::prelude::*;
-use stored::{Form, Learned};
+use stored::{CodeForm, Learned};
 use views::View;
 
 /// Up to this many samples codes are over samples: their kernel matrices are inverted.
@@ -178,7 +178,7 @@ impl Auto {
         let roots = train.roots();
         let judge = Judge::new(train.targets(), heard(train), weights.map(<[f64]>::to_vec), blocks.len());
         let views = self.views_of(train);
-        let mut progress = Progress { done: 0, all: views.len() * WIDTHS.len() };
+        let mut progress = KernelProgress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
         'views: for view in &views {
             let space = Space::new(view.apply(x));
@@ -199,7 +199,7 @@ impl Auto {
             }
         }
         let positions = train.order().to_vec();
-        let form = Form::Dual { samples: x.to_owned(), blocks: blocks.clone(), roots };
+        let form = CodeForm::Dual { samples: x.to_owned(), blocks: blocks.clone(), roots };
         self.fuse(&judge, &shortlist, Found { views, form, positions, facts })
     }
 
@@ -250,19 +250,19 @@ impl Auto {
 /// What the search found besides the shortlist.
 struct Found {
     views: Vec<View>,
-    form: Form,
+    form: CodeForm,
     /// Where the samples that were left out in turn are in the training data.
     positions: Vec<usize>,
     facts: Facts,
 }
 
 /// Tells the observer after every kernel.
-struct Progress {
+struct KernelProgress {
     done: usize,
     all: usize,
 }
 
-impl Progress {
+impl KernelProgress {
     fn stops(&mut self, watch: &mut dyn Observer) -> bool {
         self.done += 1;
         watch.progress(self.done, self.all).is_break()

@@ -64,13 +64,13 @@ type Term = (&'static str, f64);
 
 /// The atoms of the classes, then the shared ones.
 #[derive(Clone)]
-struct Atoms {
+struct HybridAtoms {
     d: Mat<f64>,
     classes: Blocks,
     shared: usize,
 }
 
-impl Atoms {
+impl HybridAtoms {
     /// The shared ones as one more block.
     fn all_blocks(&self) -> Blocks {
         Blocks::from_sizes(self.classes.sizes().chain([self.shared]))
@@ -87,7 +87,7 @@ impl Atoms {
 
 /// What an iteration takes from the one before.
 struct Iterate {
-    atoms: Atoms,
+    atoms: HybridAtoms,
     /// Where the next codes are found.
     ahead: Mat<f64>,
     /// Nesterov's sequence; 1 begins anew.
@@ -110,12 +110,12 @@ impl Iterate {
             return Err(Error::Data("the state has no atoms of classes".into()));
         }
         let ahead = parts.take_shaped("ahead", d.nrows(), d.ncols() + shared.ncols())?;
-        let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
+        let atoms = HybridAtoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
         Ok(Iterate { atoms, ahead, pace, value, unsettled })
     }
 
     /// The atoms after an iteration of this value, and where the next one looks for its codes.
-    fn advance(&mut self, next: Atoms, value: f64, accelerate: bool) {
+    fn advance(&mut self, next: HybridAtoms, value: f64, accelerate: bool) {
         let pace = 0.5 * (1.0 + (1.0 + 4.0 * self.pace * self.pace).sqrt());
         let momentum = if accelerate { (self.pace - 1.0) / pace } else { 0.0 };
         self.ahead = &next.d + faer::Scale(momentum) * (&next.d - &self.atoms.d);
@@ -146,7 +146,7 @@ impl Fit for Copar {
     fn learn(&self, train: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<ClassDictionary> {
         let span = Span::of(train)?;
         let data = span.train();
-        let model = |atoms: &Atoms| {
+        let model = |atoms: &HybridAtoms| {
             let blocks = atoms.classes.clone();
             self.model(
                 train.classes(),
@@ -213,13 +213,18 @@ impl Copar {
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
         let (d, classes) = class_start(train, self.atoms_per_class, watch)?;
         let shared = shared_start(train, self.shared_atoms, &classes, watch)?;
-        let atoms = Atoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
+        let atoms = HybridAtoms { shared: shared.ncols(), d: concat_columns(&[d, shared]), classes };
         Ok(Iterate { ahead: atoms.d.clone(), atoms, pace: 1.0, value: f64::INFINITY, unsettled: 0 })
     }
 
     /// The codes for the atoms `at`, then new atoms from `atoms`, with the terms of `J` and whether all steps settled.
-    fn both_steps(&self, train: &Dataset, atoms: &Atoms, at: &Mat<f64>) -> Result<(Atoms, [Term; 4], bool)> {
-        let mut next = Atoms { d: at.clone(), ..atoms.clone() };
+    fn both_steps(
+        &self,
+        train: &Dataset,
+        atoms: &HybridAtoms,
+        at: &Mat<f64>,
+    ) -> Result<(HybridAtoms, [Term; 4], bool)> {
+        let mut next = HybridAtoms { d: at.clone(), ..atoms.clone() };
         let z = CodeStep::new(&next, 0.5 * self.lambda).solve(train);
         next.d.copy_from(&atoms.d);
         let settled = self.dictionary_step(train, &mut next, &z)?;
@@ -232,7 +237,7 @@ impl Copar {
     /// With `A = X_c - [D D_0] Z_c + D_c Z_c^c` and `B = X_c - D_0 Z_c^0`, `D_c` minimises
     /// `1/2 |A - D_c Z_c^c|^2 + 1/2 |B - D_c Z_c^c|^2` and its overlap: `E = (A + B) Z_c^c^T`, `F = 2 Z_c^c Z_c^c^T`. `D_0` has
     /// `A = X - D Z` and `B = X_c - D_c Z_c^c` in the same way.
-    fn dictionary_step(&self, train: &Dataset, atoms: &mut Atoms, z: &Mat<f64>) -> Result<bool> {
+    fn dictionary_step(&self, train: &Dataset, atoms: &mut HybridAtoms, z: &Mat<f64>) -> Result<bool> {
         let samples = train.blocks();
         let n_atoms = atoms.classes.total();
         let shared = n_atoms..n_atoms + atoms.shared;
@@ -266,7 +271,7 @@ impl Copar {
     }
 
     /// The terms of `J`.
-    fn terms(&self, train: &Dataset, atoms: &Atoms, z: &Mat<f64>) -> [Term; 4] {
+    fn terms(&self, train: &Dataset, atoms: &HybridAtoms, z: &Mat<f64>) -> [Term; 4] {
         let n_atoms = atoms.classes.total();
         let mut fit = 0.5 * (train.x() - mul(&atoms.d, z)).squared_norm_l2();
         let mut foreign = 0.5 * z.subrows(0, n_atoms).squared_norm_l2();

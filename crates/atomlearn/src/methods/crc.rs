@@ -16,7 +16,7 @@ use crate::export::{Graph, Tensor};
 use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, sym_eig};
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
 use crate::loo::grouped::GroupedFolds;
-use crate::loo::{Coder, Moments, PrimalCoder, residual_scores};
+use crate::loo::{ClassMoments, Coder, PrimalCoder, residual_scores};
 use crate::params::{Domain, params, words};
 use crate::rounds::{self, Partitioned, RoundsStart, Scatter};
 use crate::score::{Residuals, RidgeResiduals};
@@ -90,7 +90,7 @@ impl Crc {
         let over_samples = 2.0 * n * n * n;
         let over_features = m * m * (m + 2.0 * jury.places.len() as f64 * n_classes);
         if held && (over_features < over_samples || train.n_samples() > MOST_QUERIES) {
-            let moments = Arc::new(Moments::of(x, blocks, true));
+            let moments = Arc::new(ClassMoments::of(x, blocks, true));
             let asked = select_columns(x, &jury.places);
             return descend(&values, USUAL, watch, |kappa| {
                 let coder = PrimalCoder::new(moments.clone(), kappa)?;
@@ -236,7 +236,7 @@ mod tests {
                 for kappa in [1e-3, 0.1, 10.0] {
                     let crc = Crc { kappa: Some(kappa), residual };
                     let dual = Coder::new(products.as_ref(), train.blocks(), kappa).unwrap().residuals_left_out();
-                    let moments = Arc::new(Moments::of(scaled.x(), train.blocks(), true));
+                    let moments = Arc::new(ClassMoments::of(scaled.x(), train.blocks(), true));
                     let targets = train.targets();
                     let primal = PrimalCoder::new(moments, kappa).unwrap();
                     let primal = primal.left_out(scaled.x(), &targets).residuals().unwrap();

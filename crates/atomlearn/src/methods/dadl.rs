@@ -237,7 +237,7 @@ impl Dadl {
         let weight = |squared: f64| (-squared / (self.sigma * self.sigma)).exp().max(SMALLEST_WEIGHT);
         state.p = column_distances(&state.z, &state.responses).map(weight).collect();
         state.q = column_distances(&state.z, wanted).map(weight).collect();
-        state.r = graph.squared_distances(state.responses.as_ref()).into_iter().map(weight).collect();
+        state.r = graph.squared_distances(&state.responses).into_iter().map(weight).collect();
     }
 
     /// The terms of `J`; the weights already are `1 - e`.

@@ -310,7 +310,7 @@ impl FddlModel {
             let pull = gamma2 * mean.squared_norm_l2();
             let energies: Vec<f64> = energies(x).into_iter().map(|energy| energy + pull).collect();
             let task = LassoTask::Penalized(penalty);
-            let found = lasso(gram.as_ref(), correlations.as_ref(), &energies, task, TEST_LIMITS);
+            let found = lasso(&gram, &correlations, &energies, task, TEST_LIMITS);
             for i in 0..x.ncols() {
                 let l1: f64 = found.codes.sample(i).1.iter().map(|a| a.abs()).sum();
                 errors[(c, i)] = found.squared_residuals[i] + 2.0 * penalty * l1;

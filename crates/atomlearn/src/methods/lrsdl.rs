@@ -271,7 +271,7 @@ impl Lrsdl {
         mul_add(rest.as_mut(), -0.5, &held.d, &doubled);
         let e = mul(&rest, held.shared_codes().transpose());
         let f = outer_gram(held.shared_codes());
-        let (d0, settled) = low_rank(e.as_ref(), f.as_ref(), self.lambda3, &held.d0)?;
+        let (d0, settled) = low_rank(&e, &f, self.lambda3, &held.d0)?;
         held.d0 = d0;
         held.unsettled = held.unsettled.saturating_add(usize::from(!settled));
         Ok(())

@@ -144,7 +144,7 @@ impl SparseLinear {
 
 /// `OMP(D, x, T)` of every sample.
 pub fn encode(gram: &Mat<f64>, d: impl View, x: MatRef<'_, f64>, sparsity: usize) -> SparseCodes {
-    omp(gram.as_ref(), mul(d.view().transpose(), x).as_ref(), OmpLimits { sparsity, error: None })
+    omp(gram, mul(d.view().transpose(), x), OmpLimits { sparsity, error: None })
 }
 
 impl Classifier for SparseLinear {

@@ -108,7 +108,7 @@ impl SrcModel {
         both.subrows_mut(n_atoms, x.nrows()).copy_from(x);
         let d = self.dictionary.as_ref();
         let g = self.coder.gram();
-        let codes = lasso_with_identity(d, g, both.as_ref(), &energies, task, limits).codes.to_dense();
+        let codes = lasso_with_identity(d, g, both, &energies, task, limits).codes.to_dense();
         let clean = x - codes.subrows(n_atoms, x.nrows());
         let correlations = mul(d.transpose(), &clean);
         (codes.subrows(0, n_atoms).to_owned(), clean, correlations)

@@ -21,7 +21,7 @@ mod warm_start;
 
 pub use checked::{fit, fit_weighted, settle};
 pub use left_out::left_out;
-pub use newton::{Memory, Start, Trained, one_vs_rest, one_vs_rest_in};
+pub use newton::{Memory, SvmStart, Trained, one_vs_rest, one_vs_rest_in};
 
 use crate::linalg::{View, dot, mul};
 use faer::Mat;

@@ -30,7 +30,7 @@ const NEARLY_ALL: usize = 8;
 /// convex, so it changes the time taken and not the result.
 pub fn one_vs_rest(z: impl View, targets: &[usize], n_classes: usize, tau: f64, start: Option<&Svm>) -> Result<Svm> {
     let z = z.view();
-    let start = start.map(|svm| Start { svm, outputs: svm.scores(z) });
+    let start = start.map(|svm| SvmStart { svm, outputs: svm.scores(z) });
     Ok(one_vs_rest_in(&mut Memory::default(), z, targets, n_classes, tau, start)?.svm)
 }
 
@@ -46,7 +46,7 @@ impl Default for Memory {
 }
 
 /// Where training begins.
-pub struct Start<'a> {
+pub struct SvmStart<'a> {
     /// Any classifiers.
     pub svm: &'a Svm,
     /// What they give for the samples, classes x samples.
@@ -68,15 +68,15 @@ pub fn one_vs_rest_in(
     targets: &[usize],
     n_classes: usize,
     tau: f64,
-    start: Option<Start<'_>>,
+    start: Option<SvmStart<'_>>,
 ) -> Result<Trained> {
     let mut solver = NewtonSolver::new(memory, z, tau);
     let near;
-    let Start { svm: start, outputs } = match start.filter(|start| start.svm.weights.norm_max() > 0.0) {
+    let SvmStart { svm: start, outputs } = match start.filter(|start| start.svm.weights.norm_max() > 0.0) {
         Some(start) => start,
         None => {
             near = warm_start(z, targets, n_classes, tau);
-            Start { svm: &near, outputs: near.scores(z) }
+            SvmStart { svm: &near, outputs: near.scores(z) }
         }
     };
     solver.prepare_shared(outputs.as_ref(), targets)?;

@@ -200,7 +200,7 @@ impl<'a> KsvdIteration<'a> {
     pub fn code(&mut self) {
         let correlations = self.signals.correlations(self.atoms.as_ref());
         let limits = OmpLimits { sparsity: self.sparsity, error: None };
-        self.codes = omp(self.gram.as_ref(), correlations.as_ref(), limits);
+        self.codes = omp(&self.gram, &correlations, limits);
     }
 
     /// Fits every atom in turn; `residual` is kept equal to `S - D Z`.

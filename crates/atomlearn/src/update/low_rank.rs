@@ -12,7 +12,7 @@ use super::block_descent::descend;
 use super::value;
 use crate::Result;
 use crate::linalg::{add_diagonal, frobenius, mul, svd};
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 const MAX_STEPS: usize = 200;
 const FIRST_PENALTY: f64 = 0.25;
@@ -27,7 +27,7 @@ const STAGE: &str = "low-rank dictionary";
 
 /// The dictionary, from a start inside the constraints; what is minimised never rises. And false if ADMM ended early and with nothing
 /// better than the start, so that the atoms stay for want of steps, not because they are best.
-pub fn low_rank(e: MatRef<'_, f64>, f: MatRef<'_, f64>, weight: f64, start: &Mat<f64>) -> Result<(Mat<f64>, bool)> {
+pub fn low_rank(e: &Mat<f64>, f: &Mat<f64>, weight: f64, start: &Mat<f64>) -> Result<(Mat<f64>, bool)> {
     let mut d = start.clone();
     if d.ncols() == 0 {
         return Ok((d, true));
@@ -120,7 +120,7 @@ mod tests {
     fn rank_falls_with_the_weight_and_the_objective_in_every_case() {
         let (e, f, start) = problem(12, 5, 40, 0.7);
         let learned = [0.0, 0.5, 2.0, 8.0, 1e3].map(|weight| {
-            let (d, settled) = low_rank(e.as_ref(), f.as_ref(), weight, &start).unwrap();
+            let (d, settled) = low_rank(&e, &f, weight, &start).unwrap();
             assert!(settled, "{weight}");
             assert!(column_norms(&d).iter().all(|norm| *norm <= 1.0 + 1e-12));
             let cost = |d: &Mat<f64>| value(e.as_ref(), f.as_ref(), d.as_ref()) + weight * nuclear_norm(d).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn no_atoms_stay_none() {
         let none = Mat::zeros(6, 0);
-        let (d, settled) = low_rank(none.as_ref(), Mat::zeros(0, 0).as_ref(), 1.0, &none).unwrap();
+        let (d, settled) = low_rank(&none, &Mat::zeros(0, 0), 1.0, &none).unwrap();
         assert!(settled && d.shape() == (6, 0) && nuclear_norm(&d).unwrap() == 0.0);
     }
 }

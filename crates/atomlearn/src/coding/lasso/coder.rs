@@ -19,7 +19,7 @@ impl LassoCoder {
         let dictionary = dictionary.view();
         let mut coder = LassoCoder::plain(dictionary);
         if dictionary.ncols() as f64 <= ATOMS_PER_FEATURE * dictionary.nrows() as f64 {
-            coder.inverse = InverseGram::new(coder.gram.as_ref(), dictionary.nrows());
+            coder.inverse = InverseGram::new(&coder.gram, dictionary.nrows());
         }
         coder
     }
@@ -38,9 +38,9 @@ impl LassoCoder {
     pub fn codes(&self, correlations: &Mat<f64>, energies: &[f64], task: LassoTask, limits: LassoLimits) -> LassoCodes {
         match (&self.inverse, task) {
             (Some(inverse), LassoTask::Penalized(penalty)) => {
-                lasso_with_inverse(self.gram(), inverse, correlations.as_ref(), energies, penalty, limits)
+                lasso_with_inverse(self.gram(), inverse, correlations, energies, penalty, limits)
             }
-            _ => lasso(self.gram(), correlations.as_ref(), energies, task, limits),
+            _ => lasso(self.gram(), correlations, energies, task, limits),
         }
     }
 }

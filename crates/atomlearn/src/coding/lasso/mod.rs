@@ -22,7 +22,7 @@ pub use coder::LassoCoder;
 pub use pivoting::InverseGram;
 
 use super::sparse::SparseCodes;
-use crate::linalg::{column, column_major, largest_magnitude, wide};
+use crate::linalg::{View, column, column_major, largest_magnitude, wide};
 use active_set::{Dense, Gram, LassoSolver, PenaltyPath, WithIdentity};
 use admm::Batch;
 use faer::MatRef;
@@ -100,19 +100,19 @@ pub struct LassoCodes {
 /// let atoms = Mat::<f64>::identity(3, 3); // so codes are the samples, shrunk by the penalty
 /// let x = Mat::from_fn(3, 1, |i, _| [1.0, 0.3, -0.6][i]);
 /// let correlations = atoms.transpose() * &x;
-/// let found = lasso(atoms.as_ref(), correlations.as_ref(), &[1.45], LassoTask::Penalized(0.5), LassoLimits::default());
+/// let found = lasso(&atoms, &correlations, &[1.45], LassoTask::Penalized(0.5), LassoLimits::default());
 /// let z = found.codes.to_dense();
 /// assert!((z[(0, 0)] - 0.5).abs() < 1e-9 && z[(1, 0)] == 0.0 && (z[(2, 0)] + 0.1).abs() < 1e-9);
 /// ```
 pub fn lasso(
-    gram: MatRef<'_, f64>,
-    correlations: MatRef<'_, f64>,
+    gram: impl View,
+    correlations: impl View,
     energies: &[f64],
     task: LassoTask,
     limits: LassoLimits,
 ) -> LassoCodes {
     let mut store = None;
-    run(&Dense(column_major(gram, &mut store)), correlations, energies, task, None, limits)
+    run(&Dense(column_major(gram.view(), &mut store)), correlations.view(), energies, task, None, limits)
 }
 
 /// Like [`lasso`] with a penalty, from `near`: codes of the same samples over atoms that have moved a little since. Few steps are left.
@@ -132,17 +132,17 @@ pub fn lasso_from(
 /// Like [`lasso`] with a penalty, faster for codes with few zeros: those are found with the inverse of the Gram matrix
 /// (`pivoting.rs`, `admm.rs`), the others and any whose duality gap is too large as in [`lasso`].
 pub fn lasso_with_inverse(
-    gram: MatRef<'_, f64>,
+    gram: impl View,
     inverse: &InverseGram,
-    correlations: MatRef<'_, f64>,
+    correlations: impl View,
     energies: &[f64],
     penalty: f64,
     limits: LassoLimits,
 ) -> LassoCodes {
     let mut store_g = None;
     let mut store_b = None;
-    let gram = Dense(column_major(gram, &mut store_g));
-    let correlations = column_major(correlations, &mut store_b);
+    let gram = Dense(column_major(gram.view(), &mut store_g));
+    let correlations = column_major(correlations.view(), &mut store_b);
     let starts: Vec<usize> = (0..correlations.ncols()).step_by(WIDE_BLOCK).collect();
     let code_block = |(solver, work): &mut (LassoSolver, Pivoting), &start: &usize| {
         let b = correlations.subcols(start, WIDE_BLOCK.min(correlations.ncols() - start));
@@ -176,11 +176,12 @@ pub fn lasso_with_inverse(
 pub fn lasso_with_identity(
     dictionary: MatRef<'_, f64>,
     gram: MatRef<'_, f64>,
-    correlations: MatRef<'_, f64>,
+    correlations: impl View,
     energies: &[f64],
     task: LassoTask,
     limits: LassoLimits,
 ) -> LassoCodes {
+    let correlations = correlations.view();
     let mut store_d = None;
     let mut store_g = None;
     let transposed = dictionary.transpose().to_owned();

@@ -24,7 +24,7 @@
 use super::active_set::{Dense, Gram};
 use super::admm::{self, Batch};
 use super::growing_cholesky::GrowingCholesky;
-use crate::linalg::{Spd, mul, mul_add, wide};
+use crate::linalg::{Spd, View, mul, mul_add, wide};
 use faer::{Mat, MatRef};
 
 /// `delta` as a fraction of the atoms' mean energy.
@@ -47,7 +47,8 @@ pub struct InverseGram {
 
 impl InverseGram {
     /// For the Gram matrix of atoms with `n_features` entries; `None` if it is not positive semidefinite, even to rounding.
-    pub fn new(gram: MatRef<'_, f64>, n_features: usize) -> Option<Self> {
+    pub fn new(gram: impl View, n_features: usize) -> Option<Self> {
+        let gram = gram.view();
         let n = gram.nrows();
         let singular = n > n_features;
         let shift =

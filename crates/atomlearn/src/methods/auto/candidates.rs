@@ -2,7 +2,7 @@
 
 use super::fusion::{self, Fitted, Judge, median, weighted_median};
 use super::views::ViewKind;
-use crate::linalg::{column, exp, gram, outer_gram, scaled_columns, wide};
+use crate::linalg::{View, column, exp, gram, outer_gram, scaled_columns, wide};
 use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -110,7 +110,7 @@ impl Space {
         }
         *store = match gamma == 0.0 {
             true => self.products.clone(),
-            false => gaussian(self.products.as_ref(), &self.norms, &self.norms, gamma),
+            false => gaussian(&self.products, &self.norms, &self.norms, gamma),
         };
         if let Some(roots) = roots {
             for j in 0..store.ncols() {
@@ -122,7 +122,8 @@ impl Space {
 }
 
 /// `exp(-gamma |a - b|^2)` from inner products of all `a` (rows) and `b` (columns) and their squared norms.
-pub(super) fn gaussian(products: MatRef<'_, f64>, norms: &[f64], own: &[f64], gamma: f64) -> Mat<f64> {
+pub(super) fn gaussian(products: impl View, norms: &[f64], own: &[f64], gamma: f64) -> Mat<f64> {
+    let products = products.view();
     let mut kernel = Mat::zeros(products.nrows(), products.ncols());
     kernel.as_mut().par_col_chunks_mut(16).enumerate().for_each(|(chunk, mut part)| {
         for j in 0..part.ncols() {

@@ -10,7 +10,7 @@ use super::stored::Learned;
 use super::views::View;
 use super::{Auto, DUAL_LIMIT, Facts};
 use crate::linalg::{scaled_columns, select_columns};
-use crate::loo::Moments;
+use crate::loo::ClassMoments;
 use crate::{Dataset, Error, Observer, Result};
 
 /// Samples that are mapped together.
@@ -52,9 +52,9 @@ pub(super) fn learn(auto: &Auto, train: &Dataset, watch: &mut dyn Observer) -> R
 }
 
 /// Sums over all samples after the map of one kernel.
-fn moments(train: &Dataset, view: &View, wanted: &Wanted) -> Moments {
+fn moments(train: &Dataset, view: &View, wanted: &Wanted) -> ClassMoments {
     let roots = train.roots();
-    let mut moments = Moments::none(wanted.n_features, train.n_classes(), wanted.by_class);
+    let mut moments = ClassMoments::none(wanted.n_features, train.n_classes(), wanted.by_class);
     for c in 0..train.n_classes() {
         let x = train.class(c);
         for start in (0..x.ncols()).step_by(PORTION) {

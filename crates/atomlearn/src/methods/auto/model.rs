@@ -2,7 +2,7 @@
 
 use super::candidates::Choice;
 use super::report::AutoReport;
-use super::stages::{Stage, stages};
+use super::stages::{ViewReadings, stages};
 use super::stored::Learned;
 use super::views::View;
 use super::{fusion, report};
@@ -17,11 +17,11 @@ pub struct AutoModel {
     classes: Vec<String>,
     pub(super) n_features: usize,
     pub(super) chosen: Vec<Choice>,
-    stages: Vec<Stage>,
+    stages: Vec<ViewReadings>,
     pub(super) parts: Parts,
     report: AutoReport,
     /// What the report was made from.
-    left_out: report::LeftOut,
+    left_out: report::LeftOutProbabilities,
 }
 
 impl AutoModel {
@@ -30,7 +30,7 @@ impl AutoModel {
         let stages = stages(&learned)?;
         let n_features = learned.n_features();
         let Learned { chosen, log_probabilities, judged, weights, facts, .. } = learned;
-        let left_out = report::LeftOut::new(log_probabilities, &judged, weights);
+        let left_out = report::LeftOutProbabilities::new(log_probabilities, &judged, weights);
         let report = AutoReport::new(&classes, &chosen, &left_out, facts.warnings());
         Ok(AutoModel { classes, n_features, chosen, stages, parts, report, left_out })
     }
@@ -77,7 +77,7 @@ impl AutoModel {
     pub fn novelty(&self) -> Option<Result<AutoNovelty>> {
         let (_, samples) = self.parts.iter().find(|(name, _)| *name == "samples")?;
         let view = self.stages.first()?.view().clone();
-        let novelty = Novelty::fit(view.apply(samples.as_ref()).as_ref());
+        let novelty = Novelty::fit(view.apply(samples));
         Some(novelty.map(|novelty| AutoNovelty { view, novelty }))
     }
 
@@ -109,7 +109,7 @@ pub struct AutoNovelty {
 impl AutoNovelty {
     /// The p-value of every sample (prepared already): small if it is unlike all that training has seen.
     pub fn p_values(&self, x: MatRef<'_, f64>) -> Vec<f64> {
-        self.novelty.p_values(self.view.apply(x).as_ref())
+        self.novelty.p_values(self.view.apply(x))
     }
 }
 

@@ -6,7 +6,7 @@ use super::stored::PrimalKernel;
 use super::views::{Spread, View};
 use super::{Auto, Facts};
 use crate::linalg::concat_columns;
-use crate::loo::Moments;
+use crate::loo::ClassMoments;
 use crate::prep::Prep;
 use crate::rounds::{
     self, Ask, GaugeAsk, GaugeSums, Message, MomentSums, PartialStats, Partitioned, PickAsk, Picked, Ranges, Rounds,
@@ -32,34 +32,34 @@ impl Partitioned for Auto {
                 moments.n_features()
             )));
         }
-        Ok(RoundsStart::Rounds(Box::new(AutoRounds { auto: self, stage: Stage::Ranges })))
+        Ok(RoundsStart::Rounds(Box::new(AutoRounds { auto: self, stage: AutoStage::Ranges })))
     }
 
     fn resume(self, message: &mut Message, moments: &rounds::Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
-        let stage = Stage::restore(message, moments)?;
+        let stage = AutoStage::restore(message, moments)?;
         Ok(Box::new(AutoRounds { auto: self, stage }))
     }
 }
 
 struct AutoRounds {
     auto: Auto,
-    stage: Stage,
+    stage: AutoStage,
 }
 
 /// What is asked.
-enum Stage {
+enum AutoStage {
     /// The sizes of the classes in every partition, and the ranges of the features.
     Ranges,
     /// The samples that are looked at one by one.
     Pick { ranges: Ranges, counts: Mat<f64> },
     /// How features spread, and which of the samples there are more than once.
-    Gauge { ranges: Ranges, picked: Looked },
+    Gauge { ranges: Ranges, picked: QuerySamples },
     /// The moments of one kernel after the other.
     Kernels(Box<Search>),
 }
 
 /// The samples that are looked at one by one.
-struct Looked {
+struct QuerySamples {
     asked: Mat<f64>,
     targets: Vec<usize>,
     positions: Vec<usize>,
@@ -70,7 +70,7 @@ struct Looked {
 
 impl Rounds for AutoRounds {
     fn seen_through(&self, prep: &Prep, _: &rounds::Moments) -> Result<Prep> {
-        let Stage::Kernels(search) = &self.stage else { return Ok(prep.clone()) };
+        let AutoStage::Kernels(search) = &self.stage else { return Ok(prep.clone()) };
         let Some(wanted) = search.wanted() else { return Ok(prep.clone()) };
         let seen = search.seen.views[wanted.view].after(prep);
         Ok(match &wanted.map {
@@ -81,12 +81,12 @@ impl Rounds for AutoRounds {
 
     fn ask(&self, moments: &rounds::Moments) -> Result<Ask> {
         Ok(match &self.stage {
-            Stage::Ranges => Ask::Ranges,
-            Stage::Pick { counts, .. } => Ask::Pick(whereabouts(moments, counts)),
-            Stage::Gauge { picked, .. } => {
+            AutoStage::Ranges => Ask::Ranges,
+            AutoStage::Pick { counts, .. } => Ask::Pick(whereabouts(moments, counts)),
+            AutoStage::Gauge { picked, .. } => {
                 Ask::Gauge(GaugeAsk { centre: moments.mean(), hashes: picked.hashes.clone() })
             }
-            Stage::Kernels(search) => {
+            AutoStage::Kernels(search) => {
                 Ask::SecondMoments { by_class: search.wanted().is_some_and(|wanted| wanted.by_class) }
             }
         })
@@ -100,15 +100,15 @@ impl Rounds for AutoRounds {
     ) -> Result<Option<Parts>> {
         let m = moments.n_features();
         let n_classes = moments.counts.len();
-        match std::mem::replace(&mut self.stage, Stage::Ranges) {
-            Stage::Ranges => {
+        match std::mem::replace(&mut self.stage, AutoStage::Ranges) {
+            AutoStage::Ranges => {
                 let counts = Ranges::take_counts(stats, n_classes)?;
-                self.stage = Stage::Pick { ranges: Ranges::take(stats, m)?, counts };
+                self.stage = AutoStage::Pick { ranges: Ranges::take(stats, m)?, counts };
             }
-            Stage::Pick { ranges, counts } => {
-                self.stage = Stage::Gauge { ranges, picked: Looked::take(stats, moments, &counts)? };
+            AutoStage::Pick { ranges, counts } => {
+                self.stage = AutoStage::Gauge { ranges, picked: QuerySamples::take(stats, moments, &counts)? };
             }
-            Stage::Gauge { ranges, picked } => {
+            AutoStage::Gauge { ranges, picked } => {
                 let gauge = GaugeSums::take(stats, m, picked.hashes.len())?;
                 let spread = Spread::new(&ranges, &moments.mean(), &gauge, moments.n_samples());
                 let facts = Facts {
@@ -120,21 +120,21 @@ impl Rounds for AutoRounds {
                 };
                 facts.warnings().iter().for_each(|warning| watch.warn(warning));
                 let views = self.auto.view_kinds().iter().map(|&kind| View::of(kind, &spread)).collect();
-                let Looked { asked, targets, positions, some, .. } = picked;
+                let QuerySamples { asked, targets, positions, some, .. } = picked;
                 let counts = moments.counts.clone();
                 let seen = Seen { views, asked, targets, weights: None, positions, some, counts, facts };
-                self.stage = Stage::Kernels(Box::new(Search::new(seen)?));
+                self.stage = AutoStage::Kernels(Box::new(Search::new(seen)?));
             }
-            Stage::Kernels(mut search) => {
+            AutoStage::Kernels(mut search) => {
                 let (d, by_class) = search.wanted().map_or((m, false), |wanted| (wanted.n_features, wanted.by_class));
                 let MomentSums { sums, scatters } = MomentSums::take(stats, d, n_classes, by_class)?;
-                search.take(Moments::of_sums(moments.counts.clone(), sums, scatters, by_class))?;
+                search.take(ClassMoments::of_sums(moments.counts.clone(), sums, scatters, by_class))?;
                 let (done, all) = search.progress();
                 let stops = watch.progress(done, all).is_break() && search.can_choose();
                 if search.wanted().is_none() || stops {
                     return Ok(Some(search.learned(&self.auto)?.to_parts()));
                 }
-                self.stage = Stage::Kernels(search);
+                self.stage = AutoStage::Kernels(search);
             }
         }
         Ok(None)
@@ -167,7 +167,7 @@ fn whereabouts(moments: &rounds::Moments, counts: &Mat<f64>) -> PickAsk {
     PickAsk { places: Mat::from_fn(3, places.len(), |i, j| places[j][i]) }
 }
 
-impl Looked {
+impl QuerySamples {
     /// From the answers to [`whereabouts`].
     fn take(stats: &mut PartialStats, moments: &rounds::Moments, counts: &Mat<f64>) -> Result<Self> {
         let places = whereabouts(moments, counts).places;
@@ -192,7 +192,7 @@ impl Looked {
         hashes.truncate(asked);
         let targets = (0..asked).map(|j| places[(1, j)] as usize).collect();
         let some = samples.subcols(asked, places.ncols() - asked).to_owned();
-        Ok(Looked { asked: samples.subcols(0, asked).to_owned(), targets, positions, some, hashes })
+        Ok(QuerySamples { asked: samples.subcols(0, asked).to_owned(), targets, positions, some, hashes })
     }
 }
 
@@ -200,7 +200,7 @@ fn numbers(values: &[usize]) -> Vec<f64> {
     values.iter().map(|&v| v as f64).collect()
 }
 
-impl Stage {
+impl AutoStage {
     fn store(&self, message: &mut Message) {
         let put_ranges = |message: &mut Message, ranges: &Ranges| {
             message.put("ranges.low", &ranges.low);
@@ -213,19 +213,19 @@ impl Stage {
             message.put_row("positions", &numbers(at));
         };
         match self {
-            Stage::Ranges => message.set("auto.stage", "ranges"),
-            Stage::Pick { ranges, counts } => {
+            AutoStage::Ranges => message.set("auto.stage", "ranges"),
+            AutoStage::Pick { ranges, counts } => {
                 message.set("auto.stage", "pick");
                 put_ranges(message, ranges);
                 message.put("partition_counts", counts);
             }
-            Stage::Gauge { ranges, picked } => {
+            AutoStage::Gauge { ranges, picked } => {
                 message.set("auto.stage", "gauge");
                 put_ranges(message, ranges);
                 put_looked(message, &picked.asked, &picked.some, &picked.targets, &picked.positions);
                 message.set("hashes", &picked.hashes);
             }
-            Stage::Kernels(search) => {
+            AutoStage::Kernels(search) => {
                 message.set("auto.stage", "kernels");
                 let seen = &search.seen;
                 put_looked(message, &seen.asked, &seen.some, &seen.targets, &seen.positions);
@@ -245,17 +245,17 @@ impl Stage {
         }
     }
 
-    /// The counterpart of [`Stage::store`]; the message may be hostile.
+    /// The counterpart of [`AutoStage::store`]; the message may be hostile.
     fn restore(message: &mut Message, moments: &rounds::Moments) -> Result<Self> {
         let m = moments.n_features();
         let n_classes = moments.counts.len();
         let stage: String = message.get("auto.stage")?;
         if stage == "ranges" {
-            return Ok(Stage::Ranges);
+            return Ok(AutoStage::Ranges);
         }
         if stage == "pick" {
             let ranges = take_ranges(message, m)?;
-            return Ok(Stage::Pick { ranges, counts: message.take("partition_counts", None, n_classes)? });
+            return Ok(AutoStage::Pick { ranges, counts: message.take("partition_counts", None, n_classes)? });
         }
         let asked = message.take("asked", m, None)?;
         let some = message.take("some", m, None)?;
@@ -268,8 +268,8 @@ impl Stage {
             "gauge" => {
                 let hashes: Vec<u64> = message.get("hashes")?;
                 let ranges = take_ranges(message, m)?;
-                let picked = Looked { asked, targets, positions, some, hashes };
-                Ok(Stage::Gauge { ranges, picked })
+                let picked = QuerySamples { asked, targets, positions, some, hashes };
+                Ok(AutoStage::Gauge { ranges, picked })
             }
             "kernels" => {
                 let views = message.take("views", 2 + 2 * m, None)?;
@@ -287,12 +287,12 @@ impl Stage {
                     let matrices = if by_class { n_classes } else { 1 };
                     let scatter = message.take(&format!("kernel.{k}.scatter"), d, d * matrices)?;
                     let scatters = (0..matrices).map(|c| scatter.subcols(c * d, d).to_owned()).collect();
-                    search.take(Moments::of_sums(moments.counts.clone(), sums, scatters, by_class))?;
+                    search.take(ClassMoments::of_sums(moments.counts.clone(), sums, scatters, by_class))?;
                 }
                 if search.wanted().is_none() {
                     return Err(Error::Data("the checkpoint of `auto` has no kernel left to ask for".into()));
                 }
-                Ok(Stage::Kernels(Box::new(search)))
+                Ok(AutoStage::Kernels(Box::new(search)))
             }
             other => Err(Error::Data(format!("the checkpoint of `auto` is in an unknown stage `{other}`"))),
         }

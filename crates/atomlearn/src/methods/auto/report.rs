@@ -88,7 +88,7 @@ pub struct Suspicious {
 }
 
 /// Probabilities of samples that were left out in turn.
-pub(super) struct LeftOut {
+pub(super) struct LeftOutProbabilities {
     pub log_probabilities: Mat<f64>,
     /// Position of each sample in the training data.
     pub positions: Vec<usize>,
@@ -99,14 +99,21 @@ pub(super) struct LeftOut {
     weights: Vec<f64>,
 }
 
-impl LeftOut {
+impl LeftOutProbabilities {
     /// `judged` has position, class and say of each sample in its rows.
     pub fn new(log_probabilities: Mat<f64>, judged: &Mat<f64>, weights: Option<Vec<f64>>) -> Self {
         let weights = weights.unwrap_or_else(|| vec![1.0; judged.ncols()]);
         let row = |r: usize| judged.row(r).iter().map(|&v| v as usize);
         let heard = row(2).map(|say| say == 1).collect();
         let found = best_class(&log_probabilities);
-        LeftOut { positions: row(0).collect(), targets: row(1).collect(), heard, found, weights, log_probabilities }
+        LeftOutProbabilities {
+            positions: row(0).collect(),
+            targets: row(1).collect(),
+            heard,
+            found,
+            weights,
+            log_probabilities,
+        }
     }
 
     fn judged(&self) -> impl Iterator<Item = usize> + '_ {
@@ -162,7 +169,12 @@ impl LeftOut {
 }
 
 impl AutoReport {
-    pub(super) fn new(classes: &[String], chosen: &[Choice], left_out: &LeftOut, warnings: Vec<String>) -> Self {
+    pub(super) fn new(
+        classes: &[String],
+        chosen: &[Choice],
+        left_out: &LeftOutProbabilities,
+        warnings: Vec<String>,
+    ) -> Self {
         let reading = |choice: &Choice| ChosenReading {
             reading: choice.reading.name().into(),
             view: choice.view.name(),
@@ -201,7 +213,7 @@ mod tests {
         let logs = Mat::from_fn(3, 4, |c, i| p[(c, i)].ln());
         let judged = faer::mat![[5.0, 3.0, 8.0, 1.0], [0.0, 0.0, 1.0, 2.0], [1.0, 1.0, 1.0, 0.0]];
         let classes = ["a", "b", "c"].map(String::from);
-        let left_out = LeftOut::new(logs, &judged, None);
+        let left_out = LeftOutProbabilities::new(logs, &judged, None);
         let report = AutoReport::new(&classes, &[], &left_out, Vec::new());
         let loo = report.loo.unwrap();
         assert_eq!((loo.samples, loo.accuracy, loo.majority), (3, 2.0 / 3.0, 2.0 / 3.0));

@@ -3,13 +3,13 @@
 
 use super::candidates::{Candidate, Choice, Shortlist, Space, WIDTHS, over_ridges};
 use super::fusion::Judge;
-use super::stored::{Form, Learned, MOST_FEATURES, PrimalKernel};
+use super::stored::{CodeForm, Learned, MOST_FEATURES, PrimalKernel};
 use super::views::View;
 use super::{Auto, DUAL_LIMIT, Facts, Found};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec, spread_out};
 use crate::linalg::scaled_columns;
 use crate::loo::choice::queries;
-use crate::loo::{Moments, PrimalCoder, Reading};
+use crate::loo::{ClassMoments, PrimalCoder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub(super) struct Wanted {
 }
 
 /// Samples in one view.
-struct Looked {
+struct ViewedSamples {
     asked: Mat<f64>,
     landmarks: Mat<f64>,
     median: f64,
@@ -89,7 +89,7 @@ pub(super) struct Search {
     pub kernels: Vec<PrimalKernel>,
     /// Place of the view and width of the kernels that are still to come, last first.
     left: Vec<(usize, f64)>,
-    looked: Option<(usize, Looked)>,
+    looked: Option<(usize, ViewedSamples)>,
     wanted: Option<Wanted>,
 }
 
@@ -129,7 +129,7 @@ impl Search {
         if self.looked.as_ref().is_none_or(|(of, _)| *of != v) {
             self.looked = Some((v, self.look(v)));
         }
-        let Some((_, Looked { landmarks, median, .. })) = &self.looked else { return Ok(()) };
+        let Some((_, ViewedSamples { landmarks, median, .. })) = &self.looked else { return Ok(()) };
         let gamma = width / median;
         let map = if gamma > 0.0 { Some(KernelMap::fit(&rbf(gamma), landmarks, &mut ())?) } else { None };
         let n_features = map.as_ref().map_or(self.seen.asked.nrows(), |map| map.root().ncols());
@@ -138,17 +138,17 @@ impl Search {
         Ok(())
     }
 
-    fn look(&self, v: usize) -> Looked {
+    fn look(&self, v: usize) -> ViewedSamples {
         let view = &self.seen.views[v];
-        let some = view.apply(self.seen.some.as_ref());
+        let some = view.apply(&self.seen.some);
         let n: f64 = self.seen.counts.iter().sum();
         let landmarks = spread_out(&some, landmark_count(n), 0);
         let median = Space::new(some).median_distance(None);
-        Looked { asked: view.apply(self.seen.asked.as_ref()), landmarks, median }
+        ViewedSamples { asked: view.apply(&self.seen.asked), landmarks, median }
     }
 
     /// Judges the readings of the kernel that was wanted, and goes on to the next.
-    pub fn take(&mut self, moments: Moments) -> Result<()> {
+    pub fn take(&mut self, moments: ClassMoments) -> Result<()> {
         let (Some(Wanted { view, gamma, map, .. }), Some((_, looked))) = (self.wanted.take(), &self.looked) else {
             return Ok(());
         };
@@ -167,7 +167,7 @@ impl Search {
         let Search { seen, judge, shortlist, kernels, .. } = self;
         let Seen { views, positions, facts, .. } = seen;
         let mut learned =
-            auto.fuse(&judge, &shortlist, Found { views, form: Form::Primal { kernels }, positions, facts })?;
+            auto.fuse(&judge, &shortlist, Found { views, form: CodeForm::Primal { kernels }, positions, facts })?;
         forget_unused(&mut learned);
         Ok(learned)
     }
@@ -208,7 +208,7 @@ fn of_kernel(judge: &Judge, kernel: &PrimalKernel, features: MatRef<'_, f64>) ->
 
 /// Kernels that were not chosen are forgotten, and scatter matrices of classes where no residual was.
 fn forget_unused(learned: &mut Learned) {
-    let Form::Primal { kernels } = &mut learned.form else { return };
+    let CodeForm::Primal { kernels } = &mut learned.form else { return };
     let uses = |kernel: &PrimalKernel, choice: &Choice| (choice.view, choice.gamma) == (kernel.view, kernel.gamma);
     kernels.retain(|kernel| learned.chosen.iter().any(|choice| uses(kernel, choice)));
     for kernel in kernels {

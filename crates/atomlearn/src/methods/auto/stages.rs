@@ -2,7 +2,7 @@
 
 use super::candidates::{Choice, Space, gaussian};
 use super::fusion;
-use super::stored::{Form, Learned, PrimalKernel};
+use super::stored::{CodeForm, Learned, PrimalKernel};
 use super::views::View;
 use crate::export::{Graph, Tensor};
 use crate::kernel::{Kernel, KernelMap};
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Everything that is read from samples in one view.
-pub(super) struct Stage {
+pub(super) struct ViewReadings {
     view: View,
     /// Training samples in the view, if a reading needs kernel values to them, with their squared norms.
     samples: Option<(Mat<f64>, Vec<f64>)>,
@@ -43,7 +43,7 @@ struct Prepared {
     place: usize,
     scale: f64,
     weight: f64,
-    rule: Rule,
+    rule: ReadingRule,
 }
 
 /// What a rule is applied to.
@@ -91,7 +91,7 @@ fn grouped(readings: Vec<(Input, Prepared)>) -> Vec<Group> {
     groups
 }
 
-enum Rule {
+enum ReadingRule {
     Linear(Svm),
     /// `A` and the kernel blocks of the classes.
     Residual(Mat<f64>, ClassResiduals),
@@ -101,14 +101,14 @@ enum Rule {
 }
 
 /// One stage for every view in use.
-pub(super) fn stages(learned: &Learned) -> Result<Vec<Stage>> {
+pub(super) fn stages(learned: &Learned) -> Result<Vec<ViewReadings>> {
     let of_view = |view: &View| {
         let chosen = learned.chosen.iter().enumerate().filter(|(_, choice)| choice.view == view.kind);
         match &learned.form {
-            Form::Dual { samples, blocks, roots } => {
-                dual_stage(view, Space::new(view.apply(samples.as_ref())), blocks, roots.as_deref(), chosen)
+            CodeForm::Dual { samples, blocks, roots } => {
+                dual_stage(view, Space::new(view.apply(samples)), blocks, roots.as_deref(), chosen)
             }
-            Form::Primal { kernels } => primal_stage(view, kernels, chosen),
+            CodeForm::Primal { kernels } => primal_stage(view, kernels, chosen),
         }
     };
     learned.views.iter().map(of_view).collect()
@@ -120,7 +120,7 @@ fn dual_stage<'a>(
     blocks: &Blocks,
     roots: Option<&[f64]>,
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
-) -> Result<Stage> {
+) -> Result<ViewReadings> {
     let scaled = roots.map(|roots| scaled_columns(&space.samples, |i| roots[i]));
     let scaled = scaled.as_ref().unwrap_or(&space.samples);
     let prepared = |(place, choice): (usize, &Choice)| {
@@ -128,28 +128,28 @@ fn dual_stage<'a>(
         if choice.gamma == 0.0 && choice.reading == Reading::Residual && m < n {
             // Codes of fewer features than samples are a smaller map.
             let residuals = RidgeResiduals::new(scaled, blocks, choice.kappa, "auto")?;
-            return Ok((Input::Features, Prepared::new(place, choice, Rule::FeatureResidual(residuals))));
+            return Ok((Input::Features, Prepared::new(place, choice, ReadingRule::FeatureResidual(residuals))));
         }
         let mut store = Mat::new();
         let kernel = space.kernel(choice.gamma, roots, &mut store);
         let factor = Spd::shifted(kernel, choice.kappa, "auto")?;
         let input = if choice.gamma > 0.0 { Input::Gaussian(choice.gamma) } else { Input::Products };
         let (input, rule) = if choice.reading == Reading::Residual {
-            (input, Rule::Residual(factor.into_inverse(), ClassResiduals::from_gram(kernel, blocks)))
+            (input, ReadingRule::Residual(factor.into_inverse(), ClassResiduals::from_gram(kernel, blocks)))
         } else {
             let sums = Sums::of_classes(&factor, blocks, roots, choice.kappa);
             let basis = sums.sums.transpose();
             let folded = mul(scaled, basis);
             // A rule on linear kernel values is a rule on features.
             let (input, basis) = if choice.gamma > 0.0 { (input, basis) } else { (Input::Features, folded.as_ref()) };
-            (input, Rule::Linear(rule(&sums, choice.reading, basis)?))
+            (input, ReadingRule::Linear(rule(&sums, choice.reading, basis)?))
         };
         Ok((input, Prepared::new(place, choice, rule)))
     };
     let readings = grouped(chosen.collect::<Vec<_>>().into_par_iter().map(prepared).collect::<Result<_>>()?);
     let needed = readings.iter().any(|group| matches!(group.input, Input::Products | Input::Gaussian(_)));
     let roots = roots.map(<[f64]>::to_vec);
-    Ok(Stage { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), roots, readings })
+    Ok(ViewReadings { view: view.clone(), samples: needed.then_some((space.samples, space.norms)), roots, readings })
 }
 
 fn rule(sums: &Sums, reading: Reading, basis: MatRef<'_, f64>) -> Result<Svm> {
@@ -163,7 +163,7 @@ fn primal_stage<'a>(
     view: &View,
     kernels: &[PrimalKernel],
     chosen: impl Iterator<Item = (usize, &'a Choice)>,
-) -> Result<Stage> {
+) -> Result<ViewReadings> {
     let map = |kernel: &PrimalKernel| match kernel.view == view.kind {
         true => Ok(kernel.map()?.map(Arc::new)),
         false => Ok(None),
@@ -176,12 +176,12 @@ fn primal_stage<'a>(
         let coder = PrimalCoder::new(kernels[kernel].moments.clone(), choice.kappa)?;
         let input = maps[kernel].clone().map_or(Input::Features, Input::Mapped);
         let rule = match choice.reading {
-            Reading::Residual => Rule::PrimalResidual(coder),
-            reading => Rule::Linear(coder.rule(reading)?),
+            Reading::Residual => ReadingRule::PrimalResidual(coder),
+            reading => ReadingRule::Linear(coder.rule(reading)?),
         };
         readings.push((input, Prepared::new(place, choice, rule)));
     }
-    Ok(Stage { view: view.clone(), samples: None, roots: None, readings: grouped(readings) })
+    Ok(ViewReadings { view: view.clone(), samples: None, roots: None, readings: grouped(readings) })
 }
 
 impl PrimalKernel {
@@ -193,26 +193,26 @@ impl PrimalKernel {
 }
 
 impl Prepared {
-    fn new(place: usize, choice: &Choice, rule: Rule) -> Self {
+    fn new(place: usize, choice: &Choice, rule: ReadingRule) -> Self {
         Prepared { place, scale: choice.scale, weight: choice.weight, rule }
     }
 
     /// Of a linear rule.
     fn weights(&self) -> Option<&Mat<f64>> {
-        if let Rule::Linear(rule) = &self.rule { Some(&rule.weights) } else { None }
+        if let ReadingRule::Linear(rule) = &self.rule { Some(&rule.weights) } else { None }
     }
 
     /// Scores of samples with these values of its input and this kernel value with themselves, unless its rule is linear.
     fn scores(&self, values: MatRef<'_, f64>, energy: &[f64]) -> Option<Mat<f64>> {
         match &self.rule {
-            Rule::Linear(_) => None,
-            Rule::Residual(inverse, residuals) => {
+            ReadingRule::Linear(_) => None,
+            ReadingRule::Residual(inverse, residuals) => {
                 let codes = mul(inverse, values);
                 Some(residual_scores(&residuals.of_products(energy, &codes, values)))
             }
-            Rule::FeatureResidual(residuals) => Some(residual_scores(&residuals.of(values))),
-            // Moments that hold no class scatters are refused when the model is put together.
-            Rule::PrimalResidual(coder) => Some(match coder.residual_scores(values) {
+            ReadingRule::FeatureResidual(residuals) => Some(residual_scores(&residuals.of(values))),
+            // ClassMoments that hold no class scatters are refused when the model is put together.
+            ReadingRule::PrimalResidual(coder) => Some(match coder.residual_scores(values) {
                 Ok(scores) => scores,
                 Err(_) => Mat::zeros(coder.moments().counts.len(), values.ncols()),
             }),
@@ -227,7 +227,7 @@ impl Group {
         let linear = if any { mul(self.linear.transpose(), values) } else { Mat::new() };
         let mut first = 0;
         let of_reading = |reading: &Prepared| match &reading.rule {
-            Rule::Linear(rule) => {
+            ReadingRule::Linear(rule) => {
                 first += rule.bias.len();
                 rule.with_bias(linear.subrows(first - rule.bias.len(), rule.bias.len()).to_owned())
             }
@@ -237,7 +237,7 @@ impl Group {
     }
 }
 
-impl Stage {
+impl ViewReadings {
     /// The view that its samples are in.
     pub fn view(&self) -> &View {
         &self.view
@@ -254,10 +254,10 @@ impl Stage {
             };
             readings.iter().all(|reading| {
                 let shape = match &reading.rule {
-                    Rule::Linear(rule) => rule.weights.shape(),
-                    Rule::Residual(inverse, residuals) => (inverse.nrows(), residuals.blocks().len()),
-                    Rule::FeatureResidual(residuals) => (residuals.map().ncols(), residuals.blocks().len()),
-                    Rule::PrimalResidual(coder) => coder.moments().sums.shape(),
+                    ReadingRule::Linear(rule) => rule.weights.shape(),
+                    ReadingRule::Residual(inverse, residuals) => (inverse.nrows(), residuals.blocks().len()),
+                    ReadingRule::FeatureResidual(residuals) => (residuals.map().ncols(), residuals.blocks().len()),
+                    ReadingRule::PrimalResidual(coder) => coder.moments().sums.shape(),
                 };
                 shape == (n_in, n_classes)
             })
@@ -293,7 +293,7 @@ impl Stage {
                         Some((wider, values)) if squarings(wider, *gamma).is_some() => {
                             (*gamma, narrowed(values, wider, *gamma))
                         }
-                        _ => (*gamma, gaussian(products.as_ref(), own, &norms, *gamma)),
+                        _ => (*gamma, gaussian(products, own, &norms, *gamma)),
                     });
                     kernel.as_ref().map_or(x, |(_, values)| values.as_ref())
                 }
@@ -337,7 +337,7 @@ impl Stage {
             };
             for reading in readings {
                 // Of the sample with itself, which residuals of codes over samples need.
-                let energy = matches!(reading.rule, Rule::Residual(..)).then(|| match input {
+                let energy = matches!(reading.rule, ReadingRule::Residual(..)).then(|| match input {
                     Input::Products => graph.energy(&x),
                     _ => graph.scalar(1.0),
                 });
@@ -352,13 +352,15 @@ impl Prepared {
     /// Its contribution in a graph; `energy` is the kernel value of the sample with itself.
     fn export(&self, graph: &mut Graph, values: &Tensor, energy: &Tensor, n_classes: usize) -> Tensor {
         let scores = match &self.rule {
-            Rule::Linear(rule) => graph.linear(values, &rule.weights, &rule.bias),
-            Rule::Residual(inverse, residuals) => export_residual(graph, values, energy, inverse.as_ref(), residuals),
-            Rule::FeatureResidual(residuals) => {
+            ReadingRule::Linear(rule) => graph.linear(values, &rule.weights, &rule.bias),
+            ReadingRule::Residual(inverse, residuals) => {
+                export_residual(graph, values, energy, inverse.as_ref(), residuals)
+            }
+            ReadingRule::FeatureResidual(residuals) => {
                 let found = residuals.export(graph, values);
                 export_scores(graph, &found.squared, &found.code_energy)
             }
-            Rule::PrimalResidual(coder) => export_primal_residual(graph, values, coder),
+            ReadingRule::PrimalResidual(coder) => export_primal_residual(graph, values, coder),
         };
         // Centring over classes and the scale in one product.
         let centre = Mat::from_fn(n_classes, n_classes, |a, b| {

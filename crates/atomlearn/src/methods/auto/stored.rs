@@ -4,7 +4,7 @@ use super::candidates::Choice;
 use super::views::{View, ViewKind};
 use super::{DUAL_LIMIT, Facts};
 use crate::linalg::concat_columns;
-use crate::loo::{Moments, Reading};
+use crate::loo::{ClassMoments, Reading};
 use crate::{Blocks, Error, Parts, Result};
 use faer::Mat;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct Learned {
     pub views: Vec<View>,
     pub chosen: Vec<Choice>,
-    pub form: Form,
+    pub form: CodeForm,
     /// Of the samples that were left out in turn, classes x samples.
     pub log_probabilities: Mat<f64>,
     /// Position in the data, class and say of each of these samples.
@@ -24,7 +24,7 @@ pub(super) struct Learned {
 }
 
 /// What codes are over.
-pub(super) enum Form {
+pub(super) enum CodeForm {
     /// Training samples, grouped by class, and the roots of their weights if they have any.
     Dual { samples: Mat<f64>, blocks: Blocks, roots: Option<Vec<f64>> },
     /// Features, of the samples themselves or of Nystroem's map.
@@ -38,7 +38,7 @@ pub(super) struct PrimalKernel {
     pub gamma: f64,
     /// Landmarks in the view, unless the kernel is linear.
     pub landmarks: Option<Mat<f64>>,
-    pub moments: Arc<Moments>,
+    pub moments: Arc<ClassMoments>,
 }
 
 /// No model has more: every view has four kernels.
@@ -74,11 +74,11 @@ impl Learned {
             parts.put_row("loo_weights", weights);
         }
         match &self.form {
-            Form::Dual { samples, blocks, .. } => {
+            CodeForm::Dual { samples, blocks, .. } => {
                 parts.put("samples", samples);
                 parts.put_blocks("sample_counts", blocks);
             }
-            Form::Primal { kernels } => {
+            CodeForm::Primal { kernels } => {
                 let counts = &kernels[0].moments.counts;
                 parts.put_row("sample_counts", counts);
                 let row = |i: usize, kernel: &PrimalKernel| match i {
@@ -108,7 +108,7 @@ impl Learned {
     }
 
     fn is_primal(&self) -> bool {
-        matches!(self.form, Form::Primal { .. })
+        matches!(self.form, CodeForm::Primal { .. })
     }
 
     /// The counterpart of [`Learned::to_parts`]; the parts may come from a hostile file.
@@ -146,7 +146,7 @@ impl Learned {
             true => dual_form(parts, n_features, weights.as_deref())?,
             false => primal_form(parts, n_features, &chosen)?,
         };
-        let of_some = matches!(form, Form::Primal { .. });
+        let of_some = matches!(form, CodeForm::Primal { .. });
         let contrary = match parts.get("contrary") {
             Some(_) => parts.take_row("contrary", 1)?[0] as usize,
             None => 0,
@@ -168,7 +168,7 @@ fn restored_choice(column: &[f64]) -> Result<Choice> {
     sound.then_some(Choice { reading, view, gamma, kappa, scale, weight }).ok_or_else(|| wrong("chosen"))
 }
 
-fn dual_form(parts: &mut Parts, n_features: usize, weights: Option<&[f64]>) -> Result<Form> {
+fn dual_form(parts: &mut Parts, n_features: usize, weights: Option<&[f64]>) -> Result<CodeForm> {
     let samples = parts.take_shaped("samples", n_features, None)?;
     let blocks = parts.take_blocks("sample_counts", samples.ncols())?;
     // Empty classes have no mean; so many samples are never kept, and their kernel matrices would not fit into memory.
@@ -180,10 +180,10 @@ fn dual_form(parts: &mut Parts, n_features: usize, weights: Option<&[f64]>) -> R
         return Err(wrong("loo_weights"));
     }
     let roots = weights.map(|weights| weights.iter().map(|w| w.sqrt()).collect());
-    Ok(Form::Dual { samples, blocks, roots })
+    Ok(CodeForm::Dual { samples, blocks, roots })
 }
 
-fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Result<Form> {
+fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Result<CodeForm> {
     let n_classes = parts.classes.len();
     let counts = parts.take_shaped("sample_counts", 1, n_classes)?;
     let counts: Vec<f64> = counts.row(0).iter().copied().collect();
@@ -217,12 +217,12 @@ fn primal_form(parts: &mut Parts, n_features: usize, chosen: &[Choice]) -> Resul
             sum
         };
         let scatter = class_scatters.as_ref().map_or_else(|| stored.clone(), total);
-        let moments = Arc::new(Moments { counts: counts.clone(), sums, scatter, class_scatters });
+        let moments = Arc::new(ClassMoments { counts: counts.clone(), sums, scatter, class_scatters });
         kernels.push(PrimalKernel { view, gamma, landmarks, moments });
     }
     let held = |choice: &Choice| {
         let kernel = kernels.iter().find(|kernel| (kernel.view, kernel.gamma) == (choice.view, choice.gamma));
         kernel.is_some_and(|k| choice.reading != Reading::Residual || k.moments.class_scatters.is_some())
     };
-    if chosen.iter().all(held) { Ok(Form::Primal { kernels }) } else { Err(wrong("chosen")) }
+    if chosen.iter().all(held) { Ok(CodeForm::Primal { kernels }) } else { Err(wrong("chosen")) }
 }

@@ -1,7 +1,7 @@
 //! Views: how samples are scaled before kernels see them.
 
 use crate::export::{Graph, Tensor};
-use crate::linalg::column_norms;
+use crate::linalg::{self, column_norms};
 use crate::prep::Prep;
 use crate::rounds::{GaugeSums, Ranges};
 use crate::{Error, Result};
@@ -158,7 +158,8 @@ impl View {
     }
 
     /// The samples in this view.
-    pub fn apply(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+    pub fn apply(&self, x: impl linalg::View) -> Mat<f64> {
+        let x = x.view();
         if self.kind != ViewKind::Unit {
             return Mat::from_fn(x.nrows(), x.ncols(), |i, j| {
                 (x[(i, j)] / self.magnitude - self.shift[i]) * self.scale[i]

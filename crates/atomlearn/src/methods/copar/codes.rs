@@ -1,6 +1,6 @@
 //! The code step of COPAR: every sample is a lasso of its own.
 
-use super::Atoms;
+use super::HybridAtoms;
 use crate::coding::lasso::{InverseGram, LassoTask, lasso, lasso_with_inverse};
 use crate::linalg::{column_energies, concat_columns, gram, mul};
 use crate::update::lasso_dictionary::TRAINING_LIMITS;
@@ -17,13 +17,13 @@ use rayon::prelude::*;
 /// `Q_c` is `[D D_0]^T [D D_0]`, doubled where own and shared atoms meet, plus one on the diagonal of all others; `t` are the
 /// correlations with `x`, those of own and shared atoms doubled.
 pub(super) struct CodeStep<'a> {
-    atoms: &'a Atoms,
+    atoms: &'a HybridAtoms,
     gram: Mat<f64>,
     lambda: f64,
 }
 
 impl<'a> CodeStep<'a> {
-    pub fn new(atoms: &'a Atoms, lambda: f64) -> Self {
+    pub fn new(atoms: &'a HybridAtoms, lambda: f64) -> Self {
         CodeStep { atoms, gram: gram(&atoms.d), lambda }
     }
 
@@ -34,11 +34,9 @@ impl<'a> CodeStep<'a> {
             let t = self.linear(train, c);
             let energies: Vec<f64> = column_energies(train.class(c)).into_iter().map(|energy| 2.0 * energy).collect();
             // The other atoms' ones make `Q_c` regular, however many atoms there are.
-            let found = match InverseGram::new(q.as_ref(), q.nrows()) {
-                Some(inverse) => {
-                    lasso_with_inverse(q.as_ref(), &inverse, t.as_ref(), &energies, self.lambda, TRAINING_LIMITS)
-                }
-                None => lasso(q.as_ref(), t.as_ref(), &energies, LassoTask::Penalized(self.lambda), TRAINING_LIMITS),
+            let found = match InverseGram::new(&q, q.nrows()) {
+                Some(inverse) => lasso_with_inverse(&q, &inverse, &t, &energies, self.lambda, TRAINING_LIMITS),
+                None => lasso(&q, &t, &energies, LassoTask::Penalized(self.lambda), TRAINING_LIMITS),
             };
             found.codes.to_dense()
         };

@@ -6,7 +6,7 @@ use crate::update::lasso_dictionary::codes as lasso_codes;
 use crate::{Classifier, synth};
 
 /// Unequal classes and sub-dictionaries, some atoms shared.
-fn problem(shared: usize) -> (Dataset, Atoms, Mat<f64>) {
+fn problem(shared: usize) -> (Dataset, HybridAtoms, Mat<f64>) {
     let all = synth::blobs(3, 6, 7, 11);
     let chosen: Vec<usize> = (0..18).filter(|i| ![4, 5, 11].contains(i)).collect();
     let labels: Vec<String> = chosen.iter().map(|&i| all.targets()[i].to_string()).collect();
@@ -15,11 +15,11 @@ fn problem(shared: usize) -> (Dataset, Atoms, Mat<f64>) {
     let mut d = Mat::from_fn(7, 9 + shared, noise);
     normalize_columns(d.as_mut());
     let z = Mat::from_fn(9 + shared, 15, |i, j| noise(i + 20, j));
-    (data, Atoms { d, classes: Blocks::from_sizes([2, 4, 3]), shared }, z)
+    (data, HybridAtoms { d, classes: Blocks::from_sizes([2, 4, 3]), shared }, z)
 }
 
 /// `J` from its definition.
-fn objective(params: &Copar, data: &Dataset, atoms: &Atoms, z: &Mat<f64>) -> f64 {
+fn objective(params: &Copar, data: &Dataset, atoms: &HybridAtoms, z: &Mat<f64>) -> f64 {
     let blocks = atoms.all_blocks();
     let part = |j: usize| atoms.d.subcols(blocks.range(j).start, blocks.size(j));
     let codes = |j: usize, c: usize| {
@@ -119,7 +119,7 @@ fn orthogonal_classes_without_shared_atoms_are_dictionary_learning_with_doubled_
     // Orthogonal classes are incoherent anyway; a penalty would only add the tolerance of its iteration.
     let params = Copar { lambda: 0.04, eta: 0.0, shared_atoms: Some(0), ..Copar::default() };
     let (start, classes) = class_start(&all, Some(4), &mut ()).unwrap();
-    let mut atoms = Atoms { d: start.clone(), classes, shared: 0 };
+    let mut atoms = HybridAtoms { d: start.clone(), classes, shared: 0 };
     let mut apart = [0, 1].map(|c| start.subcols(4 * c, 4).to_owned());
     for _ in 0..5 {
         let z = CodeStep::new(&atoms, 0.5 * params.lambda).solve(&all);

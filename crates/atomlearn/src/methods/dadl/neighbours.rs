@@ -1,7 +1,7 @@
 //! The graph of nearest samples, weighted so that neighbours of the same class count more.
 
 use crate::Dataset;
-use crate::linalg::{column_energies, gram, mul};
+use crate::linalg::{View, column_energies, gram, mul};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -63,7 +63,8 @@ impl Neighbours {
     }
 
     /// `|v_i - v_j|^2` of every edge.
-    pub fn squared_distances(&self, v: MatRef<'_, f64>) -> Vec<f64> {
+    pub fn squared_distances(&self, v: impl View) -> Vec<f64> {
+        let v = v.view();
         let distance = |&(i, j, _): &(usize, usize, f64)| {
             v.col(i).iter().zip(v.col(j).iter()).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()
         };

@@ -220,7 +220,7 @@ impl TrainingRun<'_> {
             WarmStart { scores: mul(weights.transpose(), y), weights }
         });
         let start = Svm { weights, bias: last.bias.clone() };
-        let start = svm::Start { outputs: start.with_bias(scores), svm: &start };
+        let start = svm::SvmStart { outputs: start.with_bias(scores), svm: &start };
         let svm::Trained { svm, outputs } =
             svm::one_vs_rest_in(memory, y.as_ref(), &self.targets, n_classes, tau, Some(start))?;
         let scores = Mat::from_fn(n_classes, y.ncols(), |c, i| outputs[(c, i)] - svm.bias[c]);
