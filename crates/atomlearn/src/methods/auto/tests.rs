@@ -39,7 +39,7 @@ fn the_estimate_is_near_the_truth_and_probabilities_add_up() {
     let loo = report.loo.as_ref().unwrap();
     assert!((loo.accuracy - accuracy(&model, &test)).abs() < 0.06, "{} {}", loo.accuracy, accuracy(&model, &test));
     assert!(loo.ci95[0] <= loo.accuracy && loo.accuracy <= loo.ci95[1] && loo.majority == 0.2);
-    assert!(!report.chosen.is_empty() && report.chosen.len() <= 6 && report.warnings.is_empty());
+    assert!(!report.chosen.is_empty() && report.chosen.len() <= super::MOST_AVERAGED && report.warnings.is_empty());
     let p = model.probabilities_block(test.x()).unwrap();
     assert!(p.col_iter().all(|p| (p.iter().sum::<f64>() - 1.0).abs() < 1e-12));
     assert_eq!(best_class(&p), model.predict(test.x()).unwrap());
