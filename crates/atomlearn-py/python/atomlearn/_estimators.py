@@ -1357,6 +1357,9 @@ class ODLClassifier(IncrementalClassifier):
         Samples of a batch: the dictionary changes after each. A whole number >= 1.
     forgetting : float, default=2.0
         How fast older batches lose weight: batch s of t weighs `(s / t)^forgetting`; 0 keeps all alike. A number >= 0.
+    replace : bool, default=True
+        From the second pass on, a sample's new code replaces its last one in the sums, and nothing is forgotten any
+        more. True or False.
     max_iter : int, default=10
         Maximum number of passes over the samples. A whole number >= 0.
     tol : float, default=0.001
@@ -1412,7 +1415,7 @@ class ODLClassifier(IncrementalClassifier):
     """
 
     _methods = {
-        "odl": ("lambda", "atoms_per_class", "batch_size", "forgetting", "max_iter", "tol", "ridge", "seed"),
+        "odl": ("lambda", "atoms_per_class", "batch_size", "forgetting", "replace", "max_iter", "tol", "ridge", "seed"),
     }
 
     def __init__(
@@ -1422,6 +1425,7 @@ class ODLClassifier(IncrementalClassifier):
         atoms_per_class: int | Literal["auto"] | None = "auto",
         batch_size: int = 64,
         forgetting: float = 2.0,
+        replace: bool = True,
         max_iter: int = 10,
         tol: float = 0.001,
         ridge: float = 0.01,
@@ -1437,6 +1441,7 @@ class ODLClassifier(IncrementalClassifier):
         self.atoms_per_class = atoms_per_class
         self.batch_size = batch_size
         self.forgetting = forgetting
+        self.replace = replace
         self.max_iter = max_iter
         self.tol = tol
         self.ridge = ridge
@@ -1727,6 +1732,8 @@ class COPARClassifier(CodingClassifier):
     tol : float, default=0.001
         Training ends when an iteration changes the dictionary by less than this, relatively; 0 never ends it early. A
         number >= 0.
+    accelerate : bool, default=True
+        Find the codes for atoms that lead on where the last iteration went, as long as that is lower. True or False.
     prep : str, default="unit"
         Preprocessing, a comma list of steps fitted on the training samples and applied in order: `center`, `standard`,
         `pca:300`, `pca:98%`, `pca-uncentered:300`, `random:540`, `kernel:rbf:auto`, `unit` or `none`.
@@ -1771,7 +1778,7 @@ class COPARClassifier(CodingClassifier):
     """
 
     _methods = {
-        "copar": ("lambda", "eta", "atoms_per_class", "shared_atoms", "rule", "gamma", "max_iter", "tol"),
+        "copar": ("lambda", "eta", "atoms_per_class", "shared_atoms", "rule", "gamma", "max_iter", "tol", "accelerate"),
     }
     _poor_score = True
 
@@ -1786,6 +1793,7 @@ class COPARClassifier(CodingClassifier):
         gamma: float = 0.001,
         max_iter: int = 10,
         tol: float = 0.001,
+        accelerate: bool = True,
         prep: str = "unit",
         probability: bool = False,
         calibration_cv: int = 5,
@@ -1801,6 +1809,7 @@ class COPARClassifier(CodingClassifier):
         self.gamma = gamma
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.prep = prep
         self.probability = probability
         self.calibration_cv = calibration_cv
