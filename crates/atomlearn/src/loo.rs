@@ -45,7 +45,7 @@ mod sums;
 mod tests;
 
 pub use dual::Coder;
-pub use primal::{ClassMoments, PrimalLeftOut, PrimalCoder};
+pub use primal::{ClassMoments, PrimalCoder, PrimalLeftOut};
 pub use sums::Sums;
 
 use crate::score::Residuals;

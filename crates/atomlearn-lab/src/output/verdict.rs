@@ -96,10 +96,7 @@ pub fn verdict(comparison: &Comparison) -> Option<Verdict> {
                 ),
             }
         }),
-        certainty: match comparison.cautions.is_empty() {
-            true => certainty(&tests, alike.len()),
-            false => certainty(&tests, alike.len()) + " But mind the caution.",
-        },
+        certainty: certainty(&tests, alike.len()),
         cautions: comparison.cautions.clone(),
         faster: faster(best, &alike),
         command: (!useless).then(|| command(best, comparison)).flatten(),

@@ -1,6 +1,5 @@
 //! Labelled data of an experiment, with the digest that ties splits and records to it.
 
-use crate::records::record::Grouping;
 use atomlearn::dataset::{Labels, check_finite};
 use atomlearn::io::{ImageShape, RawData, TablePart, TableSchema};
 use atomlearn::linalg::{concat_columns, select_columns};
@@ -25,6 +24,23 @@ pub struct DataInfo {
     pub features: usize,
     /// Number of classes.
     pub classes: usize,
+}
+
+/// Samples that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grouping {
+    /// The column or variable that says so, where it has a name.
+    pub column: Option<String>,
+    /// Number of groups.
+    pub number: usize,
+}
+
+impl Grouping {
+    /// In words.
+    pub fn text(&self) -> String {
+        let of = self.column.as_ref().map_or(String::new(), |column| format!(" of column `{column}`"));
+        format!("{} groups{of}", self.number)
+    }
 }
 
 /// What samples are called by.

@@ -1,6 +1,6 @@
 //! One record per method and split, appended to a file of JSON lines as soon as it is known.
 
-use crate::protocol::data::{DataInfo, digest_text};
+use crate::protocol::data::{DataInfo, Grouping, digest_text};
 use crate::protocol::grid::{Axis, Spec};
 use crate::records::diagnostics::{self, Inside};
 use crate::records::jsonl;
@@ -44,23 +44,6 @@ pub struct Protocol {
     /// What results are ranked by: likewise.
     #[serde(default, skip_serializing_if = "Metric::is_default")]
     pub metric: Metric,
-}
-
-/// Samples that belong together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grouping {
-    /// The column or variable that says so, where it has a name.
-    pub column: Option<String>,
-    /// Number of groups.
-    pub number: usize,
-}
-
-impl Grouping {
-    /// In words.
-    pub fn text(&self) -> String {
-        let of = self.column.as_ref().map_or(String::new(), |column| format!(" of column `{column}`"));
-        format!("{} groups{of}", self.number)
-    }
 }
 
 /// How two results over the same splits are compared.

@@ -39,7 +39,8 @@ pub(crate) fn few_splits(results: &[MethodResult], tests: &[PairTest]) -> Option
     let splits = best.accuracy.len();
     if splits == 2 {
         return Some(
-            "Two splits are too few to rank by: how results scatter from split to split is known from a single difference,              so the tests may rule out what is as good and keep what is far lower. Five splits or more can tell"
+            "Two splits are too few to rank by: the tests may keep what is far lower and rule out what is as good. \
+             Five or more can tell"
                 .into(),
         );
     }
