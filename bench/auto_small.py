@@ -1,7 +1,7 @@
 """Few samples: is a greedy choice of readings better, or an average? `auto_small.py [--splits 15] [--data FOLDER]`.
 
-In NumPy, on the plain version of `auto` that the variable ATOMLEARN_AUTO_REFERENCE names (bench/run says more). Every set
-is split anew for every line: so many training samples per class, at most 400 others to test on, views `unit` and
+In NumPy, on the plain version of `auto` that the variable ATOMLEARN_AUTO_REFERENCE names (bench/run says more).
+Every set is split anew for every line: so many training samples per class, at most 400 others to test on, views `unit` and
 `standard`. Printed are mean test accuracies in per cent and log-losses of
 
 - the greedy choice of up to six among all candidates,
@@ -19,8 +19,8 @@ import sys
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+import numpy as np  # noqa: E402
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine  # noqa: E402
 
 MIDDLE, GAIN, MOST, LEAST_SHARE, EARNED = 3, 5e-3, 24, 1e-3, 1.0
 
@@ -53,16 +53,26 @@ def sets(folder):
         [(3, 10, 0.9, "alike", 20), (4, 8, 1.0, "own", 20), (3, 12, 0.7, "correlated", 20), (3, 13, 0.8, "scales", 20)]
     ):
         yield f"mixture, {kind}", size, *mixture(seed + 1, classes, features, apart, kind)
-    files = (("USPS_split", 10), ("OfficeCaltech10_webcam_VGG16fc", 5), ("Scene15_gist20_phog59_lbp40", 10), ("LFW86_32x32", 2))
+    files = (
+        ("USPS_split", 10),
+        ("OfficeCaltech10_webcam_VGG16fc", 5),
+        ("Scene15_gist20_phog59_lbp40", 10),
+        ("LFW86_32x32", 2),
+    )
     for name, size in files if folder else ():
         from scipy.io import loadmat
 
         content = loadmat(f"{folder}/{name}.mat")
-        yield name, size, np.asarray(content["X"].T, dtype=float), np.unique(content["y"].ravel(), return_inverse=True)[1]
+        yield (
+            name,
+            size,
+            np.asarray(content["X"].T, dtype=float),
+            np.unique(content["y"].ravel(), return_inverse=True)[1],
+        )
 
 
 def candidates(plain, x, y, test):
-    """Normalised scores of left-out training samples and of test samples, loss alone and weight, in the order of `grid`."""
+    """Normalised scores of left-out training and of test samples, loss alone and weight, in the order of `grid`."""
     counts, found = np.bincount(y), []
     for view in plain.VIEWS:
         for width in plain.WIDTHS:

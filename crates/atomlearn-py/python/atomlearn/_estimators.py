@@ -55,9 +55,10 @@ class AutoClassifier(SelfTuningClassifier):
 
     Parameters
     ----------
-    views : {"both", "unit", "standard", "given"} or {"auto"} or None, default="auto"
-        How samples are scaled: unit length and standardised features to choose from, one of them, or as they are given;
-        `auto` is both, or given if preprocessing is asked for.
+    views : {"both", "unit", "standard", "given", "together", "alone"} or {"auto"} or None, default="auto"
+        How samples are scaled: unit length and standardised features to choose from (`both`), one of them, or as they
+        are `given`; `auto` is `both`, or `given` if preprocessing is asked for. With several blocks of features `given`
+        reads them side by side and each alone, `together` and `alone` do one of these.
     max_readings : int or {"auto"} or None, default="auto"
         Maximum number of readings that are fused; `auto` is 6, or 24 where few samples are a reason to average. Auto or
         a whole number >= 1.
@@ -120,7 +121,7 @@ class AutoClassifier(SelfTuningClassifier):
     def __init__(
         self,
         *,
-        views: Literal["both", "unit", "standard", "given"] | Literal["auto"] | None = "auto",
+        views: Literal["both", "unit", "standard", "given", "together", "alone"] | Literal["auto"] | None = "auto",
         max_readings: int | Literal["auto"] | None = "auto",
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         prep: str = "none",
