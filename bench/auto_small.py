@@ -1,8 +1,8 @@
 """Few samples: is a greedy choice of readings better, or an average? `auto_small.py [--splits 15] [--data FOLDER]`.
 
 In NumPy, on the plain version of `auto` that the variable ATOMLEARN_AUTO_REFERENCE names (bench/run says more).
-Every set is split anew for every line: so many training samples per class, at most 400 others to test on, views `unit` and
-`standard`. Printed are mean test accuracies in per cent and log-losses of
+Every set is split again for every line: so many training samples per class, at most 400 others to test on, views
+`unit` and `standard`. Printed are mean test accuracies in per cent and log-losses of
 
 - the greedy choice of up to six among all candidates,
 - the average of the 24 best, each with its own best weight and a share exp(-n / 4 (loss - best loss)), among the

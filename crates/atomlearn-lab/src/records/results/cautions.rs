@@ -39,9 +39,7 @@ pub(crate) fn few_splits(results: &[MethodResult], tests: &[PairTest]) -> Option
     let splits = best.accuracy.len();
     if splits == 2 {
         return Some(
-            "Two splits are too few to rank by: the tests may keep what is far lower and rule out what is as good. \
-             Five or more can tell"
-                .into(),
+            "Two splits are too few to rank by: the tests may err in either direction. Use five or more".into(),
         );
     }
     let is = |result: &MethodResult, method: &str, rule: &str| result.name() == method && result.rule == rule;
