@@ -395,7 +395,7 @@ fn blocks_of_features_are_read_alone_and_weighed_against_each_other() {
         model.scores(beside(test.x()).as_ref()).unwrap()
     );
 
-    let late = Auto { views: Some(Views::Alone), max_readings: Some(1), ..auto.clone() };
+    let late = Auto { views: Some(Views::Alone), max_readings: Some(1) };
     let alone = late.fit(&both.clone().with_views(&[20, 5]), &mut ()).unwrap();
     let expected = Auto { max_readings: Some(1), ..auto.clone() }.fit(&knows, &mut ()).unwrap();
     let difference = alone.scores(beside(test.x()).as_ref()).unwrap() - expected.scores(test.x()).unwrap();
