@@ -46,10 +46,10 @@ const FEW: f64 = 200.0;
 const EARNED: f64 = 1.0;
 /// Smaller shares of an average are left out.
 const LEAST_SHARE: f64 = 1e-3;
-/// Normalised scores stay within this.
-pub(crate) const CLIP: f64 = 30.0;
-/// Stands for infinity where differences are taken.
-const HUGE: f64 = 1e100;
+/// Normalised scores of a sample differ by no more than this.
+pub(crate) const RANGE: f64 = 60.0;
+/// Stands for minus infinity where differences are taken.
+pub(crate) const LOWEST: f64 = -1e300;
 
 /// Whose labels are to be predicted, and whose say counts.
 pub(crate) struct Judge {
@@ -246,38 +246,33 @@ impl Judge {
 /// Scores below this are rounding: kernels are of the order of one, and readings that tell anything stay far above.
 const ROUNDING: f64 = 1e-12;
 
-/// Centres scores (classes x samples) over classes, divides them by `scale` and clips them; what is not a number says nothing.
+/// Scores (classes x samples) in units of `scale`, cut off at [`RANGE`] below the best of their sample, and centred over classes; what is
+/// not a number says nothing. Only differences matter to a softmax. The best is what all others are measured from, since it must
+/// not be cut off: with one that is far above a few others, these would be its equals.
 pub(crate) fn normalise(scores: &mut Mat<f64>, scale: f64) {
-    centre(scores);
-    divide(scores, scale);
+    for i in 0..scores.ncols() {
+        let column = scores.col_as_slice_mut(i);
+        if column.iter().any(|v| v.is_nan()) {
+            column.fill(0.0);
+            continue;
+        }
+        let best = column.iter().fold(LOWEST, |best, v| v.max(best));
+        column.iter_mut().for_each(|v| *v = ((v.max(LOWEST) - best) / scale).max(-RANGE));
+        centre(column);
+    }
 }
 
 /// The same with the scale of the scores themselves, which is returned.
 pub(crate) fn normalise_by_own_scale(scores: &mut Mat<f64>, weights: Option<&[f64]>) -> f64 {
-    centre(scores);
+    (0..scores.ncols()).for_each(|i| centre(scores.col_as_slice_mut(i)));
     let scale = scale_of_centred(scores, weights);
-    divide(scores, scale);
+    normalise(scores, scale);
     scale
 }
 
-fn centre(scores: &mut Mat<f64>) {
-    for i in 0..scores.ncols() {
-        let column = scores.col_as_slice_mut(i);
-        let mean = column.iter().sum::<f64>() / column.len() as f64;
-        column.iter_mut().for_each(|v| *v -= mean);
-    }
-}
-
-/// Where the best score of a sample is above the limit, all of the sample's move down together before those below the other limit
-/// are cut off: the softmax sees nothing but differences, and clipping the best as well would make it equal to the second best.
-fn divide(scores: &mut Mat<f64>, scale: f64) {
-    for i in 0..scores.ncols() {
-        let column = scores.col_as_slice_mut(i);
-        column.iter_mut().for_each(|v| *v = if v.is_nan() { 0.0 } else { (*v / scale).clamp(-HUGE, HUGE) });
-        let best = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let excess = (best - CLIP).max(0.0);
-        column.iter_mut().for_each(|v| *v = (*v - excess).max(-CLIP));
-    }
+fn centre(column: &mut [f64]) {
+    let mean = column.iter().sum::<f64>() / column.len() as f64;
+    column.iter_mut().for_each(|v| *v -= mean);
 }
 
 /// Root of the median, over samples, of the mean square of their centred scores.
@@ -479,16 +474,25 @@ mod tests {
         }
         assert!((normalise_by_own_scale(&mut f.clone(), None) - 2.5f64.sqrt()).abs() < 1e-15);
         normalise(&mut f, 0.05);
-        assert_eq!((f[(0, 0)], f[(0, 1)], f[(1, 1)], f[(1, 2)]), (20.0, 30.0, -30.0, 0.0));
+        // Forty apart, eighty apart but cut off at sixty, no number.
+        assert!((f[(0, 0)] - 20.0).abs() < 1e-12);
+        assert_eq!((f[(0, 1)], f[(1, 1)], f[(1, 2)]), (30.0, -30.0, 0.0));
     }
 
     /// Scores far above the limit keep their differences: the best class stays the best.
     #[test]
     fn clipping_makes_no_ties_at_the_top() {
-        let mut f = faer::mat![[0.0, f64::INFINITY], [-7.0, 0.0], [-1e6, 0.0], [-1e6, f64::NEG_INFINITY]];
+        let mut f = faer::mat![
+            [0.0, f64::NEG_INFINITY, -1e200],
+            [-7.0, 1.0, -2e200],
+            [-1e6, 0.0, -2e200],
+            [-1e6, 0.0, f64::NEG_INFINITY]
+        ];
         normalise(&mut f, 1.0);
-        assert_eq!((f[(0, 0)], f[(2, 0)], f[(3, 0)]), (30.0, -30.0, -30.0));
-        assert!((f[(1, 0)] - 23.0).abs() < 1e-9);
+        let differences = |i: usize| [1, 2, 3].map(|c| f[(c, i)] - f[(0, i)]);
+        assert_eq!(differences(0).map(|v| (v * 1e9).round() / 1e9), [-7.0, -60.0, -60.0]);
+        assert_eq!(differences(1).map(|v| (v * 1e9).round() / 1e9), [60.0, 59.0, 59.0]);
+        assert_eq!(differences(2).map(|v| (v * 1e9).round() / 1e9), [-60.0, -60.0, -60.0]);
         assert!(f.is_all_finite());
     }
 }

@@ -362,20 +362,18 @@ impl Prepared {
             }
             ReadingRule::PrimalResidual(coder) => export_primal_residual(graph, values, coder),
         };
-        // Centring over classes and the scale in one product.
+        // As `fusion::normalise` does: differences to the best, cut off, then centred over classes and scaled by one product.
+        let lowest = graph.scalar(fusion::LOWEST);
+        let range = graph.scalar(-fusion::RANGE * self.scale);
+        let scores = graph.op("Max", &[&scores, &lowest]);
+        let best = graph.op_with("ReduceMax", &[&scores], &[("axes", 1), ("keepdims", 1)]);
+        let scores = graph.op("Sub", &[&scores, &best]);
+        let scores = graph.op("Max", &[&scores, &range]);
         let centre = Mat::from_fn(n_classes, n_classes, |a, b| {
             (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / self.scale
         });
         let scores = graph.times(&scores, &centre);
-        // Clipped as in `fusion`: from below, after the best has been brought to the limit above.
-        let low = graph.scalar(-fusion::CLIP);
-        let high = graph.scalar(fusion::CLIP);
         let weight = graph.scalar(self.weight);
-        let best = graph.op_with("ReduceMax", &[&scores], &[("axes", 1), ("keepdims", 1)]);
-        let excess = graph.op("Sub", &[&best, &high]);
-        let excess = graph.positive(&excess);
-        let scores = graph.op("Sub", &[&scores, &excess]);
-        let scores = graph.op("Max", &[&scores, &low]);
         graph.op("Mul", &[&scores, &weight])
     }
 }
