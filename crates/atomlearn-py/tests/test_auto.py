@@ -104,8 +104,8 @@ def test_classes_come_in_the_order_of_classes_(digits):
 
 def test_groups_are_left_out_as_a_whole(digits):
     rng = np.random.default_rng(0)
-    # People of two classes; several noisy pictures of each, which say who it is but little of the class. (Not nothing: without
-    # the one who is left out, the other class has more people, and a guess from them is worse than a coin.)
+    # People of two classes; several noisy pictures of each, which say who it is but little of the class. (Not nothing:
+    # without the one who is left out, the other class has more people, and a guess from them is worse than a coin.)
     people = np.repeat(np.arange(24), 6)
     y = people % 2
     who = rng.normal(size=(24, 10))
