@@ -7,7 +7,7 @@
 //! z = (K + kappa I)^-1 k
 //! ```
 //!
-//! and three classifiers read it: class residual, ridge regression, discriminant ([`crate::loo`]). For each of these 192 candidates the
+//! and three classifiers read it: class residual, ridge regression, discriminant ([`crate::loo`]). For each of up to 192 candidates the
 //! scores that a training without the sample would have given are known in closed form, for every training sample. Scores are centred over
 //! classes and divided by their scale; weights `w >= 0` of a softmax over at most six of them minimise the leave-one-out log-loss ([`fusion`]), and
 //! with few samples the best are averaged:
