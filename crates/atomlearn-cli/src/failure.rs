@@ -1,7 +1,7 @@
 //! What went wrong, for the user, with the exit code.
 
 use crate::console::Console;
-use atomlearn::Error;
+use atomlearn::{Error, NameKind};
 use atomlearn_lab::compare::RunError;
 use std::io::ErrorKind;
 
@@ -60,10 +60,8 @@ impl From<RunError> for Failure {
 fn code(error: &Error) -> u8 {
     match error {
         Error::Param { .. } => USAGE,
-        Error::Unknown { kind, .. } => match *kind {
-            "variable" | "column" | "class" => BAD_FILE,
-            _ => USAGE,
-        },
+        Error::Unknown { kind: NameKind::Variable | NameKind::Column | NameKind::Class, .. } => BAD_FILE,
+        Error::Unknown { .. } => USAGE,
         Error::Data(_) | Error::Shape { .. } | Error::Format { .. } => BAD_FILE,
         Error::Io { source, .. } => match source.kind() {
             ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::IsADirectory => {
@@ -79,9 +77,11 @@ fn code(error: &Error) -> u8 {
 /// Where to look, for names that are like nothing we know.
 fn hint(error: &Error) -> &'static str {
     match error {
-        Error::Unknown { kind: "method", nearest: None, .. } => "; `atomlearn methods` lists them",
-        Error::Unknown { kind: "parameter", nearest: None, .. } => "; `atomlearn methods KEY` lists those of a method",
-        Error::Unknown { kind: "variable", nearest: None, .. } => "; `atomlearn inspect FILE` lists them",
+        Error::Unknown { kind: NameKind::Method, nearest: None, .. } => "; `atomlearn methods` lists them",
+        Error::Unknown { kind: NameKind::Parameter, nearest: None, .. } => {
+            "; `atomlearn methods KEY` lists those of a method"
+        }
+        Error::Unknown { kind: NameKind::Variable, nearest: None, .. } => "; `atomlearn inspect FILE` lists them",
         _ => "",
     }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::FeatureBar;
 use atomlearn::io::RawData;
 use atomlearn::io::pictures::{self, ImageFile, LeftOut, Listing, Picture, Unreadable};
-use atomlearn::{Error, Mat};
+use atomlearn::{Error, Mat, NameKind};
 use atomlearn_features::{
     Augment, Broken, Coding, Crop, Extracted, FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, Handling, KINDS,
     KNOWN_NETWORKS, KnownNetwork, OnnxSpec, PixelsSpec, Pooling, Preset, RandomFaceSpec, SiftSpec, extract, fit,
@@ -190,7 +190,7 @@ impl FeatureArgs {
     /// What features are wanted.
     pub fn spec(&self, kind: &str) -> Result<FeatureSpec, Failure> {
         if !KINDS.contains(&kind) {
-            return Err(Failure::from(Error::unknown("kind of features", kind, KINDS)));
+            return Err(Failure::from(Error::unknown(NameKind::Features, kind, KINDS)));
         }
         if let Some((flag, kinds)) = self.given().into_iter().find(|(_, kinds)| !kinds.contains(&kind)) {
             return Err(Failure::usage(format!("{flag} is not for {kind}, but for {}", kinds.join(", "))));

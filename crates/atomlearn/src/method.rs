@@ -6,7 +6,7 @@ use crate::fit::Incremental;
 use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
 use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, RoundsStart, Scatter};
-use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, Observer, Parts, Result, State};
+use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, NameKind, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
 
@@ -318,7 +318,8 @@ impl Method {
     /// The values of a named preset.
     pub fn preset(&self, name: &str) -> Result<Values> {
         let preset = self.presets.iter().find(|preset| preset.name == name);
-        let preset = preset.ok_or_else(|| Error::unknown("preset", name, self.presets.iter().map(|p| p.name)))?;
+        let preset =
+            preset.ok_or_else(|| Error::unknown(NameKind::Preset, name, self.presets.iter().map(|p| p.name)))?;
         Ok((preset.values)())
     }
 
@@ -330,7 +331,7 @@ impl Method {
         let params = self.params();
         match params.iter().find(|info| info.name == name) {
             Some(info) => Ok(info.domain.parse(text)),
-            None => Err(Error::unknown("parameter", name, params.iter().map(|info| info.name))),
+            None => Err(Error::unknown(NameKind::Parameter, name, params.iter().map(|info| info.name))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 pub use crate::method::{Method, chosen};
 pub use crate::params::{Preset, Values};
-use crate::{Error, Result, methods};
+use crate::{Error, NameKind, Result, methods};
 
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
@@ -57,5 +57,5 @@ pub fn method(key: &str) -> Result<&'static Method> {
     METHODS
         .iter()
         .find(|method| method.key == key)
-        .ok_or_else(|| Error::unknown("method", key, METHODS.iter().map(|method| method.key)))
+        .ok_or_else(|| Error::unknown(NameKind::Method, key, METHODS.iter().map(|method| method.key)))
 }

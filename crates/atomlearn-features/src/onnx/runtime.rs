@@ -2,7 +2,7 @@
 
 use super::network::{Input, Layer};
 use super::{OnnxSpec, sizes};
-use atomlearn::{Error, Result};
+use atomlearn::{Error, NameKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 use tract_onnx::prelude::*;
@@ -88,7 +88,7 @@ fn choose(model: &InferenceModel, layer: Option<&str>) -> Result<OutletId> {
     let all = model.nodes().iter().flat_map(|node| (0..node.outputs.len()).map(|slot| OutletId::new(node.id, slot)));
     all.into_iter().find(label).ok_or_else(|| {
         let known = layers(model);
-        Error::unknown("layer", name, known.iter().map(|layer| layer.name.as_str()))
+        Error::unknown(NameKind::Layer, name, known.iter().map(|layer| layer.name.as_str()))
     })
 }
 

@@ -3,7 +3,7 @@
 use super::array::{Array, Elements};
 use super::labels::{self, LABEL_NAMES, LabelTexts};
 use super::{ImageShape, Note, Orientation, RawData, ReadOptions, Variable, limits};
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use faer::Mat;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -211,8 +211,9 @@ fn choose(container: &dyn Container, said: Option<&str>, usual: &[&str]) -> Resu
 }
 
 fn index_of(container: &dyn Container, name: &str) -> Result<usize> {
-    place(container, name)
-        .ok_or_else(|| Error::unknown("variable", name, container.variables().iter().map(|known| known.name.as_str())))
+    place(container, name).ok_or_else(|| {
+        Error::unknown(NameKind::Variable, name, container.variables().iter().map(|known| known.name.as_str()))
+    })
 }
 
 fn place(container: &dyn Container, name: &str) -> Option<usize> {

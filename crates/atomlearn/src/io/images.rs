@@ -3,7 +3,7 @@
 use super::pictures::{Picture, list_classes};
 use super::table::check_options;
 use super::{ImageShape, RawData, ReadOptions, Variable, labels, limits, table};
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use std::path::Path;
 
 /// Reads every image; all must have one size.
@@ -40,7 +40,7 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
         (Some(file), _) => Some(table::matching(labels::read_file(file)?, file, items.len())?),
         (None, Some("none")) => None,
         (None, None) => Some(classes()),
-        (None, Some(y)) => return Err(Error::unknown("variable", y, ["none"])),
+        (None, Some(y)) => return Err(Error::unknown(NameKind::Variable, y, ["none"])),
     };
     let image_shape = Some(ImageShape { rows, cols, column_major: false });
     let names = items.into_iter().map(|item| item.name).collect();

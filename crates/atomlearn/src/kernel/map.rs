@@ -15,7 +15,7 @@ use super::{Gamma, Kernel, far_origin, plain_distances};
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, View, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
 use crate::pca::centred;
-use crate::{Error, Observer, Result};
+use crate::{Error, NameKind, Observer, Result};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -69,7 +69,7 @@ impl FromStr for KernelSpec {
                     Gamma::Fixed(1.0),
                 )
             }
-            _ => return Err(Error::unknown("kernel", name, KERNELS)),
+            _ => return Err(Error::unknown(NameKind::Kernel, name, KERNELS)),
         };
         Ok(KernelSpec { kernel, gamma, landmarks })
     }

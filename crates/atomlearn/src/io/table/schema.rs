@@ -3,7 +3,7 @@
 use super::Note;
 use super::cells::{Cell, is_missing, parse_flag, parse_number};
 use super::shorten;
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -236,7 +236,7 @@ impl TableSchema {
     fn missing_text(&self, missing: &[&str], names: &[&str]) -> String {
         let are = if missing.len() == 1 { "is" } else { "are" };
         let near = match missing {
-            [one] => match Error::unknown("column", one, names.iter().copied()) {
+            [one] => match Error::unknown(NameKind::Column, one, names.iter().copied()) {
                 Error::Unknown { nearest: Some(near), .. } => format!("; is it the column `{near}`?"),
                 _ => String::new(),
             },
