@@ -233,7 +233,8 @@ pub struct SplitsFrom {
 
 /// The splits of a file, with a word about how it was understood; a doubt is a warning.
 pub fn read_splits(path: &Path, data: &LabData, from: SplitsFrom, console: &Console) -> Result<Splits, Failure> {
-    let mut told = |text: &str| if text.contains("--splits-from") { console.warn(text) } else { console.note(text) };
+    let mut told =
+        |text: &str| if text.contains("option `splits-from") { console.warn(text) } else { console.note(text) };
     Ok(splits::read(path, data, from.splits_from.map(usize::from), &mut told)?)
 }
 

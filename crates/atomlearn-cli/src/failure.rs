@@ -1,6 +1,7 @@
 //! What went wrong, for the user, with the exit code.
 
 use crate::console::Console;
+use crate::plain::with_flags;
 use atomlearn::{Error, NameKind};
 use atomlearn_lab::compare::RunError;
 use std::io::ErrorKind;
@@ -47,13 +48,13 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure { code: code(&error), message: format!("{error}{}", hint(&error)) }
+        Failure { code: code(&error), message: with_flags(&error.to_string()) + hint(&error) }
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        Failure { code: code(&error.source), message: format!("{error}{}", hint(&error.source)) }
+        Failure { code: code(&error.source), message: with_flags(&error.to_string()) + hint(&error.source) }
     }
 }
 

@@ -44,6 +44,14 @@ pub fn printable_table(text: &str, styled: bool) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// A message of the library with its options as flags.
+pub fn with_flags(message: &str) -> String {
+    atomlearn::options_in_words(message, |name, value| match value {
+        Some(value) => format!("--{name} {value}"),
+        None => format!("--{name}"),
+    })
+}
+
 /// At most the first `most` letters, printable.
 pub fn brief(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

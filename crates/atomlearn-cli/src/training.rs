@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::image_part;
 use crate::images::{self, FeatureArgs};
 use crate::photo_choice;
+use crate::plain::with_flags;
 use crate::progress::TrainWatch;
 use crate::weights::WeightArgs;
 use atomlearn::archive::Content;
@@ -243,7 +244,8 @@ pub fn train_on(
     let train = data.dataset(&places)?;
     // A method whose own preprocessing is none makes its own scales.
     let scales_itself = method.default_prep == "none" && prep.to_string() == "none";
-    let scale = if scales_itself { None } else { scaling::warning(&data, &places, &prep) };
+    let scale =
+        if scales_itself { None } else { scaling::warning(&data, &places, &prep).map(|text| with_flags(&text)) };
     let start = Instant::now();
 
     // The checkpoint belongs to prepared samples, so the two steps of a recipe are taken one by one.

@@ -203,7 +203,7 @@ pub(crate) fn take_broken<T>(
             more => format!("\n  and {more} more"),
         };
         return Err(Error::Data(format!(
-            "{} of {} images cannot be used; fix or remove them, or skip them with --skip-broken:{}{more}",
+            "{} of {} images cannot be used; fix or remove them, or skip them with option `skip-broken`:{}{more}",
             broken.len(),
             good.len() + broken.len(),
             listed.concat()

@@ -164,6 +164,21 @@ impl Error {
     }
 }
 
+/// Messages name what the caller can set as "option `name`" or "option `name = value`". This puts each into the words of a front end.
+pub fn options_in_words(message: &str, word: impl Fn(&str, Option<&str>) -> String) -> String {
+    let mut parts = message.split("option `");
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let Some((option, rest)) = part.split_once('`') else {
+            text = text + "option `" + part;
+            continue;
+        };
+        let (name, value) = option.split_once(" = ").map_or((option, None), |(name, value)| (name, Some(value)));
+        text = text + &word(name, value) + rest;
+    }
+    text
+}
+
 /// Levenshtein distance, ignoring case.
 fn edit_distance(a: &str, b: &str) -> usize {
     let a = a.to_lowercase();
@@ -185,6 +200,19 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_put_into_the_words_of_a_front_end() {
+        let flags = |message: &str| {
+            options_in_words(message, |name, value| match value {
+                Some(value) => format!("--{name} {value}"),
+                None => format!("--{name}"),
+            })
+        };
+        let message = "`x` is text; say option `y = a = b`, or leave out option `drop`.";
+        assert_eq!(flags(message), "`x` is text; say --y a = b, or leave out --drop.");
+        assert_eq!(flags("no option here, option `open"), "no option here, option `open");
+    }
 
     #[test]
     fn misspelt_names_get_the_nearest_right_one() {

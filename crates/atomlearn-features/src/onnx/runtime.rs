@@ -134,7 +134,7 @@ fn image_input(path: &Path, sides: &[Option<usize>], size: Option<[usize; 2]>) -
     if channels != 1 && channels != 3 {
         return Err(Error::format(path, format!("its input has {channels} channels; images have 1 or 3")));
     }
-    let open = "leaves the size of its input open; say it with --size, as in --size 224x224";
+    let open = "leaves the size of its input open; say it with option `size`, as in option `size = 224x224`";
     let asked = |k: usize| size.map(|size| size[k]);
     let (rows, cols) = match (rows.or(asked(0)), cols.or(asked(1))) {
         (Some(rows), Some(cols)) => (rows, cols),
@@ -160,7 +160,7 @@ fn wrong_shape(spec: &OnnxSpec, shape: Option<&[usize]>) -> String {
     let layer = spec.layer.as_deref().unwrap_or("the first output");
     format!(
         "layer {layer} has the shape {shape:?}, which is not one row of numbers for each of {} images; \
-         --list-layers shows others",
+         option `list-layers` shows others",
         spec.batch
     )
 }

@@ -145,9 +145,9 @@ impl LabData {
     }
 
     fn build(path: &str, sha256: String, raw: RawData, by_part: bool) -> Result<Self> {
-        let labels = raw
-            .labels
-            .ok_or_else(|| Error::format(path, "the data have no labels; name them with --y NAME or --labels FILE"))?;
+        let labels = raw.labels.ok_or_else(|| {
+            Error::format(path, "the data have no labels; name them with option `y = NAME` or option `labels = FILE`")
+        })?;
         if labels.len() != raw.x.ncols() {
             return Err(Error::Shape {
                 what: "labels".into(),
@@ -236,7 +236,7 @@ impl LabData {
         (seen > 0).then(|| {
             format!(
                 "the features were learned from {seen} of the {} samples they are tested on, so accuracies may be too high; compare the \
-                 folder of images itself with --features, which learns features from every training part alone",
+                 folder of images itself with option `features`, which learns features from every training part alone",
                 tested.len()
             )
         })

@@ -76,7 +76,10 @@ fn part(container: &dyn Container, index: usize, labels: Option<&LabelTexts>, op
     limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
     let x = container.load(index)?;
     if x.is_text() {
-        return Err(Error::format(path, format!("`{name}` holds text, not numbers; choose the data with --x NAME")));
+        return Err(Error::format(
+            path,
+            format!("`{name}` holds text, not numbers; choose the data with option `x = NAME`"),
+        ));
     }
     let matrix = as_matrix(container, name, &x)?;
     let count = labels.map(|labels| labels.text.len());
@@ -174,7 +177,10 @@ fn orientation(
 ) -> Result<Orientation> {
     let side = |samples| if samples == Orientation::Rows { matrix.rows } else { matrix.cols };
     if matrix.stack.is_some() && said.is_some_and(|said| said != custom) {
-        return Err(Error::Data(format!("{}: --samples contradicts the stack of images in the file", path.display())));
+        return Err(Error::Data(format!(
+            "{}: option `samples` contradicts the stack of images in the file",
+            path.display()
+        )));
     }
     let Some(labels) = labels else { return Ok(said.unwrap_or(custom)) };
     let mismatch = |expected: String| Error::Shape {
@@ -195,7 +201,7 @@ fn orientation(
             (false, false) => Err(mismatch(format!("{} or {} labels", matrix.rows, matrix.cols))),
             (true, true) => Err(Error::Data(format!(
                 "{}: the data are {labels} x {labels}, so the labels do not tell rows from columns; \
-                 say --samples rows or --samples columns",
+                 say option `samples = rows` or option `samples = columns`",
                 path.display()
             ))),
         },
@@ -466,7 +472,11 @@ fn no_data(container: &dyn Container) -> Error {
     let why = if held.is_empty() {
         "holds no variables".to_string()
     } else {
-        format!("has no variable {}; choose one with --x NAME. It holds {}", DATA_NAMES.join(", "), held.join(", "))
+        format!(
+            "has no variable {}; choose one with option `x = NAME`. It holds {}",
+            DATA_NAMES.join(", "),
+            held.join(", ")
+        )
     };
     Error::format(container.path(), why)
 }

@@ -23,7 +23,7 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
         if (picture.height, picture.width) != (rows, cols) {
             return Err(Error::Data(format!(
                 "{}: {} is {} x {} pixels, {} is {rows} x {cols}; images of different sizes need \
-                 features of one length: run `atomlearn features` first, or train with `--features pixels`",
+                 features of one length: run `atomlearn features` first, or train with option `features = pixels`",
                 folder.display(),
                 item.name,
                 picture.height,

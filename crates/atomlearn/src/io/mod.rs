@@ -101,16 +101,17 @@ impl ReadOptions {
     /// Refuses what is said about tables where there is none.
     fn check_no_table(&self, path: &Path) -> Result<()> {
         let said = [
-            (self.header.is_some(), "--header"),
-            (self.decimal_comma.is_some(), "--decimal"),
-            (!self.drop.is_empty(), "--drop"),
-            (self.id.is_some(), "--id"),
-            (self.impute.is_some(), "--impute"),
+            (self.header.is_some(), "header"),
+            (self.decimal_comma.is_some(), "decimal"),
+            (!self.drop.is_empty(), "drop"),
+            (self.id.is_some(), "id"),
+            (self.impute.is_some(), "impute"),
         ];
         match said.iter().find(|(said, _)| *said) {
-            Some((_, flag)) => {
-                Err(Error::Data(format!("{}: {flag} is for tables, which this is not; leave it out", path.display())))
-            }
+            Some((_, option)) => Err(Error::Data(format!(
+                "{}: option `{option}` is for tables, which this is not; leave it out",
+                path.display()
+            ))),
             None => Ok(()),
         }
     }
@@ -118,16 +119,16 @@ impl ReadOptions {
 
 /// Refuses groups and weights where a file has neither columns nor variables to take them from.
 fn check_nothing_beside(path: &Path, options: &ReadOptions) -> Result<()> {
-    let refused = |flag: &str| {
-        let what = flag.trim_start_matches("--");
+    let refused = |what: &str| {
         let why = format!(
-            "{what} are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out {flag}"
+            "{what} are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out \
+             option `{what}`"
         );
         Err(Error::Data(format!("{}: {why}", path.display())))
     };
     match (&options.groups, &options.weights) {
-        (Some(_), _) => refused("--groups"),
-        (_, Some(_)) => refused("--weights"),
+        (Some(_), _) => refused("groups"),
+        (_, Some(_)) => refused("weights"),
         (None, None) => Ok(()),
     }
 }

@@ -234,7 +234,7 @@ impl RowRange {
 fn no_labels(file: &Path) -> Error {
     Error::format(
         file,
-        "has no labels; put them beside it (NAME.labels.npy beside NAME.npy), or name them with --y NAME",
+        "has no labels; put them beside it (NAME.labels.npy beside NAME.npy), or name them with option `y = NAME`",
     )
 }
 

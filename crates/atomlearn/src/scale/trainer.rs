@@ -289,7 +289,7 @@ impl Trainer {
         if bytes > LARGEST_ANSWER && partitioned.class_matrices {
             return Err(Error::Data(format!(
                 "the answers of a round would take {} MiB ({} classes, {m} features); use fewer features \
-                 (--prep pca:N) or train in memory",
+                 (option `prep = pca:N`) or train in memory",
                 bytes >> 20,
                 self.classes.len()
             )));

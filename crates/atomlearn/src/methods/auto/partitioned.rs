@@ -26,7 +26,7 @@ impl Partitioned for Auto {
         let bytes = 8 * moments.n_features() * Places::MOST.min(2 * moments.n_samples() as usize);
         if bytes > LARGEST_PICK {
             return Err(Error::Data(format!(
-                "`auto` looks at {} samples one by one, which would take {} MiB with {} features; use fewer features (--prep pca:N)",
+                "`auto` looks at {} samples one by one, which would take {} MiB with {} features; use fewer features (option `prep = pca:N`)",
                 Places::MOST,
                 bytes >> 20,
                 moments.n_features()
