@@ -295,5 +295,4 @@ fn type_name(descr: &str, element: Element) -> String {
 }
 
 #[cfg(test)]
-#[path = "npy_tests.rs"]
 mod tests;

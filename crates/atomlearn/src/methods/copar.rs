@@ -295,5 +295,4 @@ impl Copar {
 }
 
 #[cfg(test)]
-#[path = "copar/tests.rs"]
 mod tests;

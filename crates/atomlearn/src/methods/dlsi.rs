@@ -176,5 +176,4 @@ pub(super) fn overlap(d: &Mat<f64>, atoms: &Blocks) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "dlsi/tests.rs"]
 mod tests;

@@ -380,5 +380,4 @@ impl Classifier for FddlModel {
 }
 
 #[cfg(test)]
-#[path = "fddl/tests.rs"]
 mod tests;

@@ -291,5 +291,4 @@ impl Lrsdl {
 }
 
 #[cfg(test)]
-#[path = "lrsdl/tests.rs"]
 mod tests;
