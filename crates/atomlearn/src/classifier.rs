@@ -3,7 +3,7 @@
 use crate::dataset::check_finite_from;
 use crate::export::{Graph, Tensor};
 use crate::linalg::{View, argmax_columns};
-use crate::{Blocks, Error, Parts, Result};
+use crate::{Blocks, Dataset, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::any::Any;
@@ -17,11 +17,18 @@ pub(crate) const NO_CLOSED_FORM: &str = "this method has no ONNX form: its decis
 
 /// A learned model: immutable, and usable from many threads at once.
 pub trait Classifier: Any + Send + Sync {
+    /// Its classes and what a sample must be.
+    fn header(&self) -> &Header;
+
     /// Number of features a sample must have.
-    fn n_features(&self) -> usize;
+    fn n_features(&self) -> usize {
+        self.header().n_features
+    }
 
     /// Class names in score order.
-    fn classes(&self) -> &[String];
+    fn classes(&self) -> &[String] {
+        &self.header().classes
+    }
 
     /// Puts everything in that was learned; with the parameters, enough to rebuild the model: the mirror image of
     /// [`crate::Fit::restore`].
@@ -104,6 +111,25 @@ pub trait Classifier: Any + Send + Sync {
     fn predict(&self, x: MatRef<'_, f64>) -> Result<Vec<usize>> {
         let blocks = checked_blocks(self.n_features(), x, &|block| best_class(self.score_block(block)))?;
         Ok(blocks.concat())
+    }
+}
+
+/// What every model knows.
+#[derive(Clone, Debug)]
+pub struct Header {
+    classes: Vec<String>,
+    n_features: usize,
+}
+
+impl Header {
+    /// Of a model with these classes, in score order.
+    pub fn new(classes: Vec<String>, n_features: usize) -> Self {
+        Header { classes, n_features }
+    }
+
+    /// Of a model that was learned from these samples.
+    pub fn of(train: &Dataset) -> Self {
+        Header::new(train.classes().to_vec(), train.n_features())
     }
 }
 

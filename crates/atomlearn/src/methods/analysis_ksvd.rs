@@ -22,7 +22,7 @@
 //!
 //! Deviations: thresholding as the default pursuit; random rows at the start (published: rows orthogonal to random samples).
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
 use crate::export::{Graph, Tensor};
@@ -82,7 +82,7 @@ params! {
 
 /// An analysis dictionary with SVMs on its thresholded codes.
 pub struct AnalysisKsvdModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     /// `t`.
@@ -141,7 +141,7 @@ impl Fit for AnalysisKsvd {
         let analysis = parts.take("analysis")?;
         let cut = parts.take_shaped("threshold", 1, 1)?[(0, 0)];
         let svm = parts.take_svm(Some(analysis.ncols()))?;
-        Ok(AnalysisKsvdModel { classes: parts.classes, analysis, cut, svm })
+        Ok(AnalysisKsvdModel { header: Header::new(parts.classes, analysis.nrows()), analysis, cut, svm })
     }
 
     fn redecide(&self, model: &AnalysisKsvdModel, train: &Dataset) -> Result<AnalysisKsvdModel> {
@@ -206,7 +206,7 @@ impl AnalysisKsvd {
         soft(codes.as_mut(), cut);
         let tau = 1.0 / self.theta;
         let svm = svm::fit(&codes, &train.targets(), train.n_classes(), tau, None, watch)?;
-        Ok(AnalysisKsvdModel { classes: train.classes().to_vec(), analysis, cut, svm })
+        Ok(AnalysisKsvdModel { header: Header::new(train.classes().to_vec(), analysis.nrows()), analysis, cut, svm })
     }
 }
 
@@ -293,12 +293,8 @@ impl AnalysisKsvdModel {
 }
 
 impl Classifier for AnalysisKsvdModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

@@ -26,7 +26,7 @@
 
 pub(crate) mod partitioned;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Tensor};
@@ -79,7 +79,7 @@ params! {
 
 /// A learned analysis dictionary with its SVM.
 pub struct CadlModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     atoms: Blocks,
@@ -91,7 +91,7 @@ pub struct CadlModel {
 impl CadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: Blocks, svm: Svm) -> Self {
         let folded = Svm { weights: mul(&analysis, &svm.weights), bias: svm.bias.clone() };
-        CadlModel { classes, analysis, atoms, svm, folded }
+        CadlModel { header: Header::new(classes, analysis.nrows()), analysis, atoms, svm, folded }
     }
 }
 
@@ -348,12 +348,8 @@ fn not_finite() -> Error {
 }
 
 impl Classifier for CadlModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

@@ -27,7 +27,7 @@
 mod neighbours;
 mod target;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::threshold::hard;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{Spd, add_diagonal, column_energies, mul, relative_change};
@@ -72,7 +72,7 @@ params! {
 
 /// A learned analysis dictionary and the training codes.
 pub struct DadlModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     codes: Mat<f64>,
@@ -195,7 +195,15 @@ impl Dadl {
         sparsity: [usize; 2],
     ) -> DadlModel {
         let energy = column_energies(&codes);
-        DadlModel { classes, analysis, codes, sparsity, energy, blocks, threshold: self.threshold }
+        DadlModel {
+            header: Header::new(classes, analysis.nrows()),
+            analysis,
+            codes,
+            sparsity,
+            energy,
+            blocks,
+            threshold: self.threshold,
+        }
     }
 
     /// Everything else follows from `Omega` and `Z`.
@@ -277,12 +285,8 @@ fn keep_largest(z: &mut Mat<f64>, n_classes: usize, nonzeros: usize, copies: usi
 }
 
 impl Classifier for DadlModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -305,7 +309,7 @@ impl Classifier for DadlModel {
         let mut z = mul(self.analysis.transpose(), x);
         if self.threshold {
             let [nonzeros, copies] = self.sparsity;
-            keep_largest(&mut z, self.classes.len(), nonzeros, copies);
+            keep_largest(&mut z, self.classes().len(), nonzeros, copies);
         }
         vec![nearest_of_class(self.codes.as_ref(), &self.energy, &self.blocks, z.as_ref())]
     }

@@ -20,7 +20,7 @@
 //! Deviations: `gamma`, a stabiliser there, is part of the objective; the dictionary step returns the feasible iterate
 //! (the published code: the other one); training may stop before `max_iter` by `tol`.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
@@ -57,7 +57,7 @@ params! {
 
 /// The learned pairs of dictionaries.
 pub struct DplModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
@@ -67,7 +67,7 @@ pub struct DplModel {
 impl DplModel {
     fn new(classes: Vec<String>, dictionary: Mat<f64>, analysis: Mat<f64>, atoms: &Blocks) -> Self {
         let residuals = RidgeResiduals::with_map(&dictionary, atoms, analysis.transpose());
-        DplModel { classes, dictionary, analysis, residuals }
+        DplModel { header: Header::new(classes, dictionary.nrows()), dictionary, analysis, residuals }
     }
 }
 
@@ -304,12 +304,8 @@ impl Pair {
 }
 
 impl Classifier for DplModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

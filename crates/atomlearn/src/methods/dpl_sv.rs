@@ -19,7 +19,7 @@
 
 mod projections;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
@@ -73,7 +73,7 @@ params! {
 
 /// The learned pairs of dictionaries and the SVMs on their projections.
 pub struct DplSvModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
@@ -267,7 +267,15 @@ impl DplSv {
     ) -> DplSvModel {
         let residuals = RidgeResiduals::with_map(&dictionary, atoms, analysis.transpose());
         let folded = Svm { weights: mul(&analysis, &svm.weights), bias: svm.bias.clone() };
-        DplSvModel { classes, dictionary, analysis, residuals, svm, folded, rule: self.rule }
+        DplSvModel {
+            header: Header::new(classes, dictionary.nrows()),
+            dictionary,
+            analysis,
+            residuals,
+            svm,
+            folded,
+            rule: self.rule,
+        }
     }
 }
 
@@ -283,12 +291,8 @@ fn projected(omega: &[Mat<f64>], train: &Dataset) -> Mat<f64> {
 }
 
 impl Classifier for DplSvModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

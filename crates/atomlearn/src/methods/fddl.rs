@@ -29,7 +29,7 @@
 pub(super) mod atoms;
 pub(super) mod codes;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso};
 use crate::init::class_start;
 use crate::iterations::{Done, Iterations};
@@ -113,7 +113,7 @@ params! {
 
 /// A learned dictionary with its class means, ready to code against.
 pub struct FddlModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     means: Mat<f64>,
     blocks: Blocks,
@@ -162,7 +162,7 @@ impl Fddl {
 
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
         FddlModel {
-            classes: classes.to_vec(),
+            header: Header::new(classes.to_vec(), dictionary.nrows()),
             coder: LassoCoder::penalized(&dictionary),
             residuals: ClassResiduals::new(&dictionary, &blocks),
             params: self.clone(),
@@ -327,12 +327,8 @@ fn energies(x: MatRef<'_, f64>) -> Vec<f64> {
 }
 
 impl Classifier for FddlModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

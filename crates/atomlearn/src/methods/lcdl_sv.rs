@@ -31,7 +31,7 @@ mod steps;
 mod subspace;
 mod training_run;
 
-use crate::classifier::{AtomKind, Atoms, best_class};
+use crate::classifier::{AtomKind, Atoms, Header, best_class};
 use crate::coding::margin::MarginSet;
 use crate::export::{Graph, Tensor};
 use crate::graph::Affinity;
@@ -130,7 +130,7 @@ params! {
 
 /// A learned dictionary with its classifiers.
 pub struct LcdlSvModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     svm: Svm,
     /// `U^T P`: SVM scores without bias, straight from samples.
@@ -203,7 +203,7 @@ impl Fit for LcdlSv {
     fn redecide(&self, model: &LcdlSvModel, train: &Dataset) -> Result<LcdlSvModel> {
         let svm = model.from_iterations.as_ref().map_or(&model.svm, |before| &before.svm).clone();
         let blocks = model.coder.blocks();
-        let decided = self.model(model.classes.clone(), model.dictionary.clone(), blocks, svm)?;
+        let decided = self.model(model.classes().to_vec(), model.dictionary.clone(), blocks, svm)?;
         match &model.from_iterations {
             Some(before) => {
                 let warm_start = before.refitted.then_some(model);
@@ -297,7 +297,7 @@ impl LcdlSv {
         let coder = RidgeResiduals::new(&dictionary, blocks, self.eta1(), "LCDL-SV test coder")?;
         let folded = mul(svm.weights.transpose(), coder.map());
         Ok(LcdlSvModel {
-            classes,
+            header: Header::new(classes, dictionary.nrows()),
             folded,
             svm,
             coder,
@@ -331,12 +331,8 @@ impl LcdlSvModel {
 }
 
 impl Classifier for LcdlSvModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

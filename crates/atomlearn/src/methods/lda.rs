@@ -15,6 +15,7 @@
 
 mod left_out;
 
+use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, mul, outer_gram, scaled_columns};
 use crate::loo::choice::{Jury, Verdict, best_of};
@@ -86,7 +87,7 @@ params! {
 
 /// Learned discriminant functions.
 pub struct LdaModel {
-    classes: Vec<String>,
+    header: Header,
     linear: Svm,
 }
 
@@ -136,13 +137,14 @@ impl Fit for Lda {
         let Svm { weights, bias } = discriminants(within, &means, &counts, s, n_features, watch)?;
         let weights = basis.map_or_else(|| weights.clone(), |basis| mul(&basis, &weights));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
-        Ok(LdaModel { classes: given.classes().to_vec(), linear: Svm { weights, bias }.seen_from(&origin) })
+        let header = Header::new(given.classes().to_vec(), weights.nrows());
+        Ok(LdaModel { header, linear: Svm { weights, bias }.seen_from(&origin) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
         let weights = parts.take_shaped("weights", None, parts.classes.len())?;
         let bias = parts.take_row("bias", parts.classes.len())?;
-        Ok(LdaModel { classes: parts.classes, linear: Svm { weights, bias } })
+        Ok(LdaModel { header: Header::new(parts.classes, weights.nrows()), linear: Svm { weights, bias } })
     }
 }
 
@@ -269,12 +271,8 @@ fn ledoit_wolf(
 }
 
 impl Classifier for LdaModel {
-    fn n_features(&self) -> usize {
-        self.linear.weights.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

@@ -22,7 +22,7 @@
 //! `W` on codes made as for new samples, without labels (`joint` is the published one); atoms start from samples
 //! (`start = random`: random columns). See docs/methods/ledl.md.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask};
 use crate::draw::{gaussian, stream};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
@@ -73,7 +73,7 @@ params! {
 
 /// Atoms with a linear classifier on lasso codes over them.
 pub struct LedlModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     /// `W`, classes x atoms.
     weights: Mat<f64>,
@@ -224,7 +224,13 @@ impl Ledl {
 
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>) -> LedlModel {
         let coder = LassoCoder::penalized(&dictionary);
-        LedlModel { classes, dictionary, weights, coder, epsilon: self.epsilon }
+        LedlModel {
+            header: Header::new(classes, dictionary.nrows()),
+            dictionary,
+            weights,
+            coder,
+            epsilon: self.epsilon,
+        }
     }
 
     fn finish(&self, span: &Span<'_>, problem: &Problem<'_>, now: &Iterate) -> Result<LedlModel> {
@@ -290,12 +296,8 @@ impl LedlModel {
 }
 
 impl Classifier for LedlModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

@@ -9,6 +9,7 @@
 
 mod partitioned;
 
+use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
 use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
@@ -37,7 +38,7 @@ params! {
 
 /// A learned linear SVM.
 pub struct LinearSvmModel {
-    classes: Vec<String>,
+    header: Header,
     svm: Svm,
 }
 
@@ -80,12 +81,12 @@ impl Fit for LinearSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let targets = train.targets();
         let svm = svm::fit_weighted(train.x(), &targets, train.weights(), train.n_classes(), tau, None, watch)?;
-        Ok(LinearSvmModel { classes: train.classes().to_vec(), svm })
+        Ok(LinearSvmModel { header: Header::of(train), svm })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LinearSvmModel> {
         let svm = parts.take_svm(None)?;
-        Ok(LinearSvmModel { classes: parts.classes, svm })
+        Ok(LinearSvmModel { header: Header::new(parts.classes, svm.weights.nrows()), svm })
     }
 }
 
@@ -116,12 +117,8 @@ pub(super) fn best_theta(
 }
 
 impl Classifier for LinearSvmModel {
-    fn n_features(&self) -> usize {
-        self.svm.weights.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

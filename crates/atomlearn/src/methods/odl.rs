@@ -23,7 +23,7 @@
 //! factorization and sparse coding. JMLR 2010. Deviations, all listed in docs/methods/odl.md: the classifier (theirs has none), the final
 //! coding of all samples, atoms that start as samples of every class.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoCodes, LassoLimits, LassoTask, lasso, lasso_from};
 use crate::coding::sparse::SparseCodes;
 use crate::draw;
@@ -403,7 +403,7 @@ impl Incremental for Odl {
         if !learned.dictionary.is_all_finite() || !learned.codes.is_all_finite() {
             return Err(Error::numeric("ODL", "the sums are no longer finite; scale the samples to unit norm"));
         }
-        OdlModel::new(model.classes.clone(), learned, self)
+        OdlModel::new(model.classes().to_vec(), learned, self)
     }
 }
 
@@ -434,7 +434,7 @@ impl Learned {
 
 /// A dictionary with a linear classifier on its lasso codes, and all that is needed to go on learning.
 pub struct OdlModel {
-    classes: Vec<String>,
+    header: Header,
     learned: Learned,
     /// `W`, classes x atoms.
     weights: Mat<f64>,
@@ -452,7 +452,7 @@ impl OdlModel {
         let coder = LassoCoder::penalized(&learned.dictionary);
         // The coder has it.
         let learned = Learned { gram: Mat::new(), ..learned };
-        OdlModel { classes, learned, weights, coder, lambda }
+        OdlModel { header: Header::new(classes, learned.dictionary.nrows()), learned, weights, coder, lambda }
     }
 
     fn codes(&self, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -461,12 +461,8 @@ impl OdlModel {
 }
 
 impl Classifier for OdlModel {
-    fn n_features(&self) -> usize {
-        self.learned.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

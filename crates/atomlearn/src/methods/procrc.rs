@@ -18,7 +18,7 @@
 //! leave the system, and with `B = A^-1` and `w = B (G_i - G_ii e_i)` the code over the others is `z = w - (w_i / B_ii) B_i`, so that one
 //! inverse gives the codes of all training samples.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, gram, mul};
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
@@ -48,7 +48,7 @@ params! {
 
 /// The training set, ready to code against.
 pub struct ProCrcModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     blocks: Blocks,
     /// `A^-1 X^T`: codes straight from samples.
@@ -60,7 +60,7 @@ impl ProCrc {
         let products = gram(&dictionary);
         let system = system(&products, &blocks, self.lambda.unwrap_or(LAMBDA), self.gamma.unwrap_or(GAMMA));
         let coder = Spd::new(system, "ProCRC coder")?.solve(dictionary.transpose());
-        Ok(ProCrcModel { classes, dictionary, blocks, coder })
+        Ok(ProCrcModel { header: Header::new(classes, dictionary.nrows()), dictionary, blocks, coder })
     }
 
     fn in_words(&self) -> String {
@@ -197,12 +197,8 @@ impl Fit for ProCrc {
 }
 
 impl Classifier for ProCrcModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

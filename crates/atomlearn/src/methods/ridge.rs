@@ -9,6 +9,7 @@
 //! SADL tends to exactly this classifier, which makes it that method's test oracle. `lambda = auto` is chosen by leave-one-out, in closed
 //! form from one eigendecomposition for all values ([`crate::loo`]).
 
+use crate::classifier::Header;
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, add_diagonal, inner, mul, mul_add};
@@ -37,7 +38,7 @@ params! {
 
 /// A learned ridge classifier.
 pub struct RidgeModel {
-    classes: Vec<String>,
+    header: Header,
     weights: Mat<f64>,
 }
 
@@ -70,12 +71,12 @@ impl Fit for Ridge {
         let root = |i: usize| roots.as_ref().map_or(1.0, |roots| roots[i]);
         let onehot = |c: usize, i: usize| if targets[i] == c { root(i) } else { 0.0 };
         let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), onehot);
-        Ok(RidgeModel { classes: train.classes().to_vec(), weights: mul(&onehot, &map) })
+        Ok(RidgeModel { header: Header::of(train), weights: mul(&onehot, &map) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RidgeModel> {
         let weights = parts.take_shaped("weights", parts.classes.len(), None)?;
-        Ok(RidgeModel { classes: parts.classes, weights })
+        Ok(RidgeModel { header: Header::new(parts.classes, weights.ncols()), weights })
     }
 }
 
@@ -132,12 +133,8 @@ impl Ridge {
 }
 
 impl Classifier for RidgeModel {
-    fn n_features(&self) -> usize {
-        self.weights.ncols()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

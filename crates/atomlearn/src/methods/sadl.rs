@@ -26,7 +26,7 @@
 mod descent;
 pub(crate) mod partitioned;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
@@ -91,7 +91,7 @@ params! {
 
 /// A learned analysis dictionary with its structure and classifier.
 pub struct SadlModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     structure: Mat<f64>,
@@ -103,7 +103,7 @@ pub struct SadlModel {
 impl SadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, structure: Mat<f64>, classifier: Mat<f64>) -> Self {
         let folded = mul(mul(&classifier, &structure), analysis.transpose());
-        SadlModel { classes, analysis, structure, classifier, folded }
+        SadlModel { header: Header::new(classes, analysis.nrows()), analysis, structure, classifier, folded }
     }
 }
 
@@ -433,12 +433,8 @@ fn squared_norm(a: &Mat<f64>) -> f64 {
 }
 
 impl Classifier for SadlModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

@@ -2,7 +2,7 @@
 //!
 //! A sample is coded with at most `T` atoms, `z = OMP(D, x, T)`, and its scores are `W z`.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
 use crate::linalg::{Spd, View, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
@@ -109,7 +109,7 @@ pub fn ridge_readout(z: &Mat<f64>, targets: &[usize], n_classes: usize, ridge: f
 
 /// A dictionary with a linear classifier on its sparse codes.
 pub struct SparseLinear {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     gram: Mat<f64>,
     /// `W`, classes x atoms.
@@ -122,7 +122,7 @@ impl SparseLinear {
     pub fn new(classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>, wanted: Option<usize>) -> Self {
         let gram = gram(&dictionary);
         let sparsity = sparsity(wanted, dictionary.nrows(), dictionary.ncols());
-        SparseLinear { classes, dictionary, gram, weights, sparsity }
+        SparseLinear { header: Header::new(classes, dictionary.nrows()), dictionary, gram, weights, sparsity }
     }
 
     /// The model of atoms learned in the span of the samples.
@@ -148,12 +148,8 @@ pub fn encode(gram: &Mat<f64>, d: impl View, x: MatRef<'_, f64>, sparsity: usize
 }
 
 impl Classifier for SparseLinear {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {

@@ -21,7 +21,7 @@
 //! Deviations: SVMs and dictionary are solved to optimality (the published code truncates L-BFGS and starts the dual
 //! from random multipliers); with more features than samples training runs in the span of the samples, which is exact.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Tensor};
@@ -60,7 +60,7 @@ params! {
 
 /// A learned SVGDL model.
 pub struct SvgdlModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     svm: Svm,
     /// `P D^T`, atoms x features.
@@ -102,7 +102,7 @@ impl Svgdl {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(&dictionary, self.lambda1, "SVGDL coder")?;
         let folded = Svm { weights: mul(map.transpose(), &svm.weights), bias: svm.bias.clone() };
-        Ok(SvgdlModel { classes, dictionary, svm, map, folded })
+        Ok(SvgdlModel { header: Header::new(classes, dictionary.nrows()), dictionary, svm, map, folded })
     }
 
     /// `a`, the strength of the pull.
@@ -207,12 +207,8 @@ impl Fit for Svgdl {
 }
 
 impl Classifier for SvgdlModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
