@@ -1,6 +1,6 @@
 //! Data files as the user names them; `-` is stdin.
 
-use crate::args::{Answer, DataArgs, Way};
+use crate::args::{Answer, DataArgs, OrientationArg};
 use crate::console::Console;
 use crate::failure::Failure;
 use atomlearn::io::{self, Note, Orientation, RawData, ReadOptions, TableSchema, Variable};
@@ -26,8 +26,8 @@ impl DataArgs {
     /// What the reader needs to know.
     pub fn options(&self) -> ReadOptions {
         let samples = self.samples.map(|way| match way {
-            Way::Rows => Orientation::Rows,
-            Way::Columns => Orientation::Columns,
+            OrientationArg::Rows => Orientation::Rows,
+            OrientationArg::Columns => Orientation::Columns,
         });
         ReadOptions {
             x: self.x.clone(),

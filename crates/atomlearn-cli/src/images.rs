@@ -32,8 +32,8 @@ pub struct FeatureArgs {
     size: Option<[usize; 2]>,
     /// Images of another shape: squeeze them (stretch), or fill the frame and cut the rest (cover) [pixels, random-face: default
     /// stretch; onnx: default cover, with the usual margin]
-    #[arg(long, value_name = "WAY")]
-    fit: Option<FitWay>,
+    #[arg(long, value_name = "stretch|cover")]
+    fit: Option<FrameFitArg>,
     /// Use this part of every image, in pixels [all kinds]
     #[arg(long, value_name = "WxH+LEFT+TOP")]
     crop: Option<Crop>,
@@ -90,7 +90,7 @@ pub struct FeatureArgs {
 
 /// How images of another shape are made to fit.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum FitWay {
+enum FrameFitArg {
     /// Squeeze or stretch
     Stretch,
     /// Keep the proportions and cut what stands out
@@ -213,7 +213,7 @@ impl FeatureArgs {
         let usual = PixelsSpec::default();
         let [rows, cols] = self.size.unwrap_or([usual.frame.rows, usual.frame.cols]);
         let fit = match self.fit {
-            Some(FitWay::Cover) => Fit::Cover,
+            Some(FrameFitArg::Cover) => Fit::Cover,
             _ => Fit::Stretch,
         };
         PixelsSpec { crop: self.crop, frame: Frame { rows, cols, fit } }
@@ -289,7 +289,7 @@ impl FeatureArgs {
                 Some(PresetName::Imagenet) => Preset::Imagenet,
                 None => usual.preset,
             },
-            stretch: self.fit.map_or(usual.stretch, |fit| fit == FitWay::Stretch),
+            stretch: self.fit.map_or(usual.stretch, |fit| fit == FrameFitArg::Stretch),
             size: self.size,
             batch: self.batch.unwrap_or(1),
         })

@@ -261,7 +261,7 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
             let file = write_parts(args, model, rule, &plan, BufWriter::new(file), console)?;
             Ok(file.into_inner().map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?.commit()?)
         }
-        None => write_parts(args, model, rule, &plan, Heedless(std::io::stdout().lock()), console).map(drop),
+        None => write_parts(args, model, rule, &plan, IgnoreBrokenPipe(std::io::stdout().lock()), console).map(drop),
     }
 }
 
@@ -298,9 +298,9 @@ fn write_parts<W: Write>(
 }
 
 /// A reader that has gone away, as in `| head`, is no failure.
-struct Heedless<W>(W);
+struct IgnoreBrokenPipe<W>(W);
 
-impl<W: Write> Write for Heedless<W> {
+impl<W: Write> Write for IgnoreBrokenPipe<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self.0.write(bytes) {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(bytes.len()),

@@ -139,7 +139,7 @@ pub fn tiny_network() -> Vec<u8> {
     message(&[Int(1, 8), Bytes(7, &graph), Bytes(8, &opset)])
 }
 
-/// A file of the folder of real data, or `None` (said aloud) where there is none.
+/// A file of the folder of real data, or `None` (and a word about it) where there is none.
 pub fn real(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("ATOMLEARN_DATA").map(|folder| Path::new(&folder).join(name));
     let found = path.filter(|path| path.exists());

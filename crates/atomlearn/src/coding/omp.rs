@@ -5,7 +5,7 @@
 //! sparsity:  min |x - D z|   s.t.  |z|_0 <= T          error:  min |z|_0   s.t.  |x - D z| <= epsilon
 //! ```
 //!
-//! Greedy: the atom most correlated with the residual joins the support `I`, then all of `x` is fitted anew on `I`.
+//! Greedy: the atom most correlated with the residual joins the support `I`, then all of `x` is fitted again on `I`.
 //! Only the Gram matrix `G = D^T D` and the correlations `D^T x` are needed. With `q_1 .. q_t` the Gram-Schmidt basis
 //! of the chosen atoms, `P = D^T [q_1 .. q_t]` grows by one column per step and everything reads off it:
 //!

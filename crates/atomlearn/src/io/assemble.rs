@@ -331,17 +331,8 @@ fn scalar(container: &dyn Container, name: &str) -> Result<Option<f64>> {
 /// A variable of 0 or 1 for each sample: the given split, or the samples a feature map was fitted on.
 fn flags(container: &dyn Container, name: &str, n: usize) -> Result<Option<Vec<bool>>> {
     let Some(index) = place(container, name) else { return Ok(None) };
-    let path = container.path();
-    limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
-    let array = container.load(index)?;
-    if array.len() != n {
-        return Err(Error::Shape {
-            what: format!("{}: `{name}`", path.display()),
-            expected: format!("{n} entries, one per sample"),
-            found: array.len().to_string(),
-        });
-    }
-    (0..n).map(|i| flag(path, name, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
+    let array = per_sample(container, index, "", n)?;
+    (0..n).map(|i| flag(container.path(), name, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
 }
 
 /// 1 is training, 0 is test, all else an error.
@@ -384,21 +375,28 @@ fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> R
     }))
 }
 
-/// The variable that says which samples belong together, if the user named one.
-fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<String>>> {
-    let Some(index) = choose(container, options.groups.as_deref(), &[])? else { return Ok(None) };
+/// The variable at `index`, which must have one entry per sample; `what` stands before its name in messages.
+fn per_sample(container: &dyn Container, index: usize, what: &str, n: usize) -> Result<Array> {
     let path = container.path();
-    let variable = &container.variables()[index];
-    limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
+    let Variable { name, shape, .. } = &container.variables()[index];
+    limits::check_expansion(path, name, shape, container.file_bytes())?;
     let array = container.load(index)?;
     if array.len() != n {
         return Err(Error::Shape {
-            what: format!("{}: groups `{}`", path.display(), variable.name),
+            what: format!("{}: {what}`{name}`", path.display()),
             expected: format!("{n} entries, one per sample"),
             found: array.len().to_string(),
         });
     }
-    limits::TextBudget::new(path, &variable.name, container.file_bytes()).add(n, 0)?;
+    Ok(array)
+}
+
+/// The variable that says which samples belong together, if the user named one.
+fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<String>>> {
+    let Some(index) = choose(container, options.groups.as_deref(), &[])? else { return Ok(None) };
+    let array = per_sample(container, index, "groups ", n)?;
+    let path = container.path();
+    limits::TextBudget::new(path, &container.variables()[index].name, container.file_bytes()).add(n, 0)?;
     let group = |i: usize| {
         array
             .label(i)
@@ -411,19 +409,9 @@ fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<
 /// The variable that says how much each sample counts, if the user named one.
 fn weights(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<f64>>> {
     let Some(index) = choose(container, options.weights.as_deref(), &[])? else { return Ok(None) };
-    let path = container.path();
-    let variable = &container.variables()[index];
-    limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
-    let array = container.load(index)?;
-    if array.len() != n {
-        return Err(Error::Shape {
-            what: format!("{}: weights `{}`", path.display(), variable.name),
-            expected: format!("{n} entries, one per sample"),
-            found: array.len().to_string(),
-        });
-    }
+    let array = per_sample(container, index, "weights ", n)?;
     (0..n)
-        .map(|i| checked_weight(path, array.number(i), || format!("sample {i} (counted from 0)")))
+        .map(|i| checked_weight(container.path(), array.number(i), || format!("sample {i} (counted from 0)")))
         .collect::<Result<Vec<f64>>>()
         .map(Some)
 }

@@ -353,7 +353,7 @@ fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
         _ => {
             return Err(Error::format(
                 path,
-                "not a kind of data file that is known here; use .mat, .npz, .npy, .csv, .tsv, .txt, .xlsx, \
+                "unknown file format; use .mat, .npz, .npy, .csv, .tsv, .txt, .xlsx, \
                  .parquet, .libsvm, \
                  or a folder with one sub-folder of images per class",
             ));

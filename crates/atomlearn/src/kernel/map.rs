@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn singular_kernels_are_cut_aloud_and_bad_data_refused() {
+    fn singular_kernels_are_cut_with_a_warning_and_bad_data_refused() {
         let twice = Mat::from_fn(4, 12, |i, j| ((i * 5 + (j % 6) * 7 + i * (j % 6)) % 11) as f64 / 11.0);
         let mut trace = Trace::default();
         let map = KernelMap::fit(&spec("rbf:auto"), &twice, &mut trace).unwrap();

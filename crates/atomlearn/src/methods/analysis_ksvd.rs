@@ -12,7 +12,7 @@
 //! 2. rows: `w_k` moves towards the eigenvector of the smallest eigenvalue of `X_k X_k^T`, `X_k` the samples with `k` in their
 //!    cosupport, by steps of inverse iteration: where fewer samples than features leave many, it stays near the row it was.
 //!
-//! Neither raises the sum, with `pursuit = threshold`. A row that is nearly another is drawn anew before the next iteration,
+//! Neither raises the sum, with `pursuit = threshold`. A row that is nearly another is drawn again before the next iteration,
 //! which may. A sample's code is `z_k = sign(w_k^T x) max(|w_k^T x| - t, 0)`, with `t` as `threshold` times the root mean square
 //! of `Omega X`, and its scores are those of one-vs-rest SVMs on such codes ([`crate::svm`]).
 //!
@@ -173,7 +173,7 @@ impl AnalysisKsvd {
         w
     }
 
-    /// Draws rows anew that are nearly another one, from the second iteration on.
+    /// Draws rows again that are nearly another one, from the second iteration on.
     fn replace_equals(&self, span: &Span<'_>, w: &mut Mat<f64>, iter: usize) {
         if iter == 1 {
             return;

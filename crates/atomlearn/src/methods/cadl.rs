@@ -181,8 +181,7 @@ impl Fit for Cadl {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
-        let analysis = parts.take("analysis")?;
-        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
+        let (analysis, atoms) = parts.take_class_atoms("analysis", None)?;
         let svm = parts.take_svm(Some(analysis.ncols()))?;
         Ok(CadlModel::new(parts.classes, analysis, atoms, svm))
     }
@@ -262,7 +261,7 @@ impl Cadl {
         codes
     }
 
-    /// Step 2: `Omega` and `Omega X`; returns how many atoms had to be drawn anew.
+    /// Step 2: `Omega` and `Omega X`; returns how many atoms were drawn again.
     fn update_dictionary(
         &self,
         train: &Dataset,

@@ -143,8 +143,7 @@ impl Fit for Crc {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<CrcModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         self.model(parts.classes, dictionary, &blocks)
     }
 }

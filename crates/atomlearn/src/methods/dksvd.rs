@@ -79,12 +79,12 @@ impl Fit for DKsvd {
             span: &span,
             targets: &train.targets(),
             weights: &vec![self.beta.sqrt(); train.n_classes()],
-            sparsity: (sparsity, self.sparsity),
+            sparsity,
+            wanted_sparsity: self.sparsity,
             update: self.update,
             max_iter: self.max_iter,
             ridge: self.ridge,
-            readout: self.readout,
-            fitted_joint: None,
+            readout: self.readout.into(),
         };
         if let Some(state) = from {
             return core.resume(state, counts.total(), watch);

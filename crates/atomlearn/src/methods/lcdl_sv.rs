@@ -44,9 +44,6 @@ use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, St
 use faer::{Mat, MatRef, Scale};
 use training_run::{Begin, TrainingRun, join};
 
-/// Atoms per class where the user leaves it open and the class has that many samples.
-const USUAL_ATOMS: usize = 10;
-
 /// The parameters that are chosen on the training samples where they are left open.
 const CHOSEN: [&str; 4] = ["eta1", "eta2", "rule", "max_iter"];
 
@@ -181,10 +178,7 @@ impl Fit for LcdlSv {
         let (mut d, blocks) = match self.atoms_per_class {
             AtomCount::Each(wanted) => init::class_pca_mean(train, wanted, watch)?,
             AtomCount::All => (train.x().to_owned(), train.blocks().clone()),
-            AtomCount::Auto => {
-                let wanted: Vec<usize> = train.blocks().sizes().map(|samples| samples.min(USUAL_ATOMS)).collect();
-                init::class_pca_mean_of(train, &wanted, watch)?
-            }
+            AtomCount::Auto => init::usual_start(train, None, watch)?,
         };
         if let Some(seed) = self.sign_seed {
             init::flip_signs(&mut d, seed);
@@ -193,8 +187,7 @@ impl Fit for LcdlSv {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LcdlSvModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         let svm = parts.take_svm(Some(dictionary.ncols()))?;
         self.model(parts.classes, dictionary, &blocks, svm)
     }

@@ -17,7 +17,7 @@ mod left_out;
 
 use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
-use crate::linalg::{Spd, mul, outer_gram, scaled_columns};
+use crate::linalg::{Spd, add_diagonal, mul, outer_gram, scaled_columns, trace};
 use crate::loo::choice::{Jury, Verdict, best_of};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
@@ -150,7 +150,7 @@ impl Fit for Lda {
 
 /// `tr W / m`.
 fn level(within: &Mat<f64>, n_features: usize) -> f64 {
-    (0..within.nrows()).map(|i| within[(i, i)]).sum::<f64>() / n_features as f64
+    trace(within) / n_features as f64
 }
 
 /// The discriminant functions of samples as seen from their mean, from the covariance within classes and their means.
@@ -167,7 +167,7 @@ fn discriminants(
     let level = level(&within, n_features);
     if level > 0.0 {
         within *= faer::Scale(1.0 - s);
-        (0..m).for_each(|i| within[(i, i)] += s * level);
+        add_diagonal(&mut within, s * level);
     } else {
         watch.warn("LDA: samples do not differ within classes; each goes to the nearest class mean");
         within = Mat::identity(m, m);

@@ -42,7 +42,7 @@ impl LinearCodes {
         LinearCodes { header: Header::new(classes, atoms.nrows()), atoms, map, weights, folded }
     }
 
-    /// The same atoms with a classifier fitted anew.
+    /// The same atoms with a newly fitted classifier.
     pub fn refitted(&self, train: &Dataset, ridge: f64) -> Result<Self> {
         LinearCodes::fitted(self.atoms.clone(), self.map.clone(), train, ridge)
     }

@@ -147,8 +147,7 @@ impl Fit for Lrc {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LrcModel> {
-        let bases = parts.take("bases")?;
-        let blocks = parts.take_blocks("atom_counts", bases.ncols())?;
+        let (bases, blocks) = parts.take_class_atoms("bases", None)?;
         Ok(LrcModel { header: Header::new(parts.classes, bases.nrows()), bases, blocks })
     }
 }

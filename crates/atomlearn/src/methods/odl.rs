@@ -13,7 +13,7 @@
 //! 4. one sweep of block coordinate descent on `|d_k| <= 1` for `A` and `B` ([`crate::update::block_descent`]), over the atoms that
 //!    the batch uses.
 //!
-//! Training from a data set shuffles it anew in each of `max_iter` passes. From the second on a sample is known already: nothing is
+//! Training from a data set shuffles it in each of `max_iter` passes. From the second on a sample is known already: nothing is
 //! forgotten, but its new code replaces the one of the pass before, in the sums and as the place where the lasso starts (the paper's
 //! section on data sets of fixed size; `replace=false` forgets in all passes). At the end all samples are coded with the final dictionary, which
 //! gives the three sums without forgetting, and with them `W = T (A + ridge I)^-1`. The sums stay in the model: more batches can

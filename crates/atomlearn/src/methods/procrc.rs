@@ -20,7 +20,7 @@
 
 use crate::classifier::{AtomKind, Atoms, Header};
 use crate::export::{Graph, Tensor};
-use crate::linalg::{Spd, gram, mul};
+use crate::linalg::{Spd, add_diagonal, gram, mul};
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
@@ -126,7 +126,7 @@ fn system(products: &Mat<f64>, blocks: &Blocks, lambda: f64, gamma: f64) -> Mat<
             class.clone().for_each(|i| a[(i, j)] += share * products[(i, j)]);
         }
     }
-    (0..a.nrows()).for_each(|i| a[(i, i)] += lambda);
+    add_diagonal(&mut a, lambda);
     a
 }
 
@@ -190,8 +190,7 @@ impl Fit for ProCrc {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ProCrcModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         self.model(parts.classes, dictionary, blocks)
     }
 }

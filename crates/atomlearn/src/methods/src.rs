@@ -89,8 +89,7 @@ impl Fit for Src {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<SrcModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         Ok(self.model(parts.classes, dictionary, blocks))
     }
 }

@@ -25,18 +25,15 @@ use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Tensor};
-use crate::init::class_pca_mean_of;
+use crate::init::usual_start;
 use crate::iterations::{Done, Iterations};
-use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
+use crate::linalg::{Spd, View, add_diagonal, frobenius, gram, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, params};
 use crate::span::Span;
 use crate::svm::{self, Svm};
 use crate::update::lagrange_dual;
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
-
-/// Atoms per class where the user leaves it open and the class has that many samples.
-const USUAL_ATOMS: usize = 10;
 
 params! {
     /// Parameters of SVGDL.
@@ -91,9 +88,7 @@ impl Iterate {
 impl Svgdl {
     /// Class-wise PCA + mean atoms and `U = 0`.
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
-        let usual = |samples: usize| self.atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
-        let wanted: Vec<usize> = train.blocks().sizes().map(usual).collect();
-        let (d, _) = class_pca_mean_of(train, &wanted, watch)?;
+        let (d, _) = usual_start(train, self.atoms_per_class, watch)?;
         let z = Mat::zeros(d.ncols(), train.n_samples());
         let svm = Svm::zero(d.ncols(), train.n_classes());
         Ok(Iterate { d, z, svm, multipliers: None })
@@ -115,11 +110,16 @@ impl Svgdl {
         self.model(span.full().classes().to_vec(), span.lift_columns(d), svm.clone())
     }
 
+    /// `D^T D + lambda1 I`, factored; `P` is its inverse.
+    fn code_system(&self, d: impl View) -> Result<Spd> {
+        let mut system = gram(d);
+        add_diagonal(&mut system, self.lambda1);
+        Ok(Spd::new(system, "SVGDL codes")?)
+    }
+
     /// `Z = P D^T X + a P U W`; `W` is zero where a margin is kept, and `U = 0` leaves ridge codes.
     fn codes(&self, train: &Dataset, d: MatRef<'_, f64>, svm: &Svm, old: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let mut system = gram(d);
-        (0..d.ncols()).for_each(|k| system[(k, k)] += self.lambda1);
-        let p = Spd::new(system, "SVGDL codes")?;
+        let p = self.code_system(d)?;
         let mut z = p.solve(mul(d.transpose(), train.x()));
         let strength = self.strength();
         if strength == 0.0 || svm.weights.norm_max() == 0.0 {
@@ -277,7 +277,7 @@ mod tests {
     fn without_the_svm_term_codes_are_ridge_codes() {
         let train = synth::blobs(3, 6, 10, 5);
         let params = Svgdl { lambda2: 0.0, atoms_per_class: Some(3), ..Default::default() };
-        let (d, _) = class_pca_mean_of(&train, &[3; 3], &mut ()).unwrap();
+        let (d, _) = usual_start(&train, Some(3), &mut ()).unwrap();
         let strong = Svm { weights: Mat::from_fn(9, 3, |i, c| (i + c) as f64), bias: vec![1.0; 3] };
         let old = Mat::zeros(9, 18);
         let ridge = mul(ridge_map(d.as_ref(), params.lambda1, "t").unwrap(), train.x());

@@ -366,7 +366,7 @@ fn open<'p>(path: &'p Path, bytes: &[u8], options: &ReadOptions) -> Result<Table
     Table::from_rows(path, rows, options)
 }
 
-/// Options that make no sense for one sample per row and no named matrices.
+/// Options that do not apply to one sample per row and no named matrices.
 pub(super) fn check_options(path: &Path, options: &ReadOptions) -> Result<()> {
     if options.samples == Some(Orientation::Columns) {
         let why = format!(

@@ -6,13 +6,16 @@
 
 use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
-use crate::linalg::{Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
+use crate::iterations::objective;
+use crate::linalg::{
+    Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig, trace,
+};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
-    restore_svm, store_svm,
+    self, Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart,
+    Scatter, restore_svm, store_svm,
 };
 use crate::svm::Svm;
-use crate::{Blocks, Error, Observer, Parts, Result, Step};
+use crate::{Blocks, Error, Observer, Parts, Result};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
 
@@ -183,8 +186,7 @@ impl CadlRounds {
     fn misfits(&self, code_gram: &Mat<f64>, cross: &Mat<f64>, moments: &Moments) -> [f64; 2] {
         let responses = |outer: &Mat<f64>, atoms: MatRef<'_, f64>| inner(mul(outer, atoms), atoms);
         let all = responses(&moments.outer, self.analysis.as_ref());
-        let codes: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        let fit = codes - 2.0 * inner(cross.transpose(), &self.analysis) + all;
+        let fit = trace(code_gram) - 2.0 * inner(cross.transpose(), &self.analysis) + all;
         let own = self.atoms.ranges().zip(&self.fixed.outers);
         let own = own.map(|(rows, outer)| responses(outer, self.analysis.subcols(rows.start, rows.len())));
         [fit.max(0.0), (all - own.sum::<f64>()).max(0.0)]
@@ -193,18 +195,10 @@ impl CadlRounds {
     fn end_iteration(&mut self, losses: f64, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<Parts>> {
         let CadlProgress { fit, silence, ridge, change } = self.progress;
         let terms = self.params.named_terms(fit, silence, ridge, self.svm.weights.squared_norm_l2(), losses);
-        let objective: f64 = terms.iter().map(|term| term.1).sum();
-        if !objective.is_finite() {
+        if !objective(&terms).is_finite() {
             return Err(super::not_finite());
         }
-        // Stopping is up to whoever calls the partitions.
-        let _ = watch.step(&Step {
-            iter: self.iter,
-            objective: Some(objective),
-            terms: &terms,
-            change: Some(change),
-            ..Step::start(self.params.max_iter)
-        });
+        rounds::report(self.iter, self.params.max_iter, &terms, change, watch);
         if self.iter < self.params.max_iter && change >= self.params.tol {
             self.begin_iteration(moments)?;
             return Ok(None);

@@ -9,14 +9,14 @@
 use super::refit::{LAGGING, LAGGING_WARNING};
 use super::steps::{ClassifierPull, Rescaled};
 use super::subspace::{FactoredDictionary, least_squares_from_sums};
-use super::{AtomNorm, LcdlSv, USUAL_ATOMS};
+use super::{AtomNorm, LcdlSv};
 use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
-use crate::linalg::{gram, mul, qr, relative_change};
+use crate::linalg::{gram, mul, qr, relative_change, trace};
 use crate::params::AtomCount;
 use crate::rounds::{
-    Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk, RightSums,
-    Rounds, RoundsStart, Scatter, class_pca_mean, restore_svm, store_svm,
+    self, Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk,
+    RightSums, Rounds, RoundsStart, Scatter, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
@@ -74,7 +74,7 @@ impl LcdlRounds {
     ) -> Result<Self> {
         let wanted: Vec<usize> = match params.atoms_per_class {
             AtomCount::Each(wanted) => vec![wanted; moments.counts.len()],
-            AtomCount::Auto => moments.counts.iter().map(|&n| (n as usize).min(USUAL_ATOMS)).collect(),
+            AtomCount::Auto => moments.counts.iter().map(|&n| (n as usize).min(init::USUAL_ATOMS)).collect(),
             AtomCount::All => {
                 return Err(Error::param(
                     "atoms_per_class",
@@ -110,7 +110,7 @@ impl LcdlRounds {
             coding,
             progress: LcdlProgress::default(),
         };
-        watch_step(watch, &Step::start(rounds.params.max_iter()));
+        let _ = watch.step(&Step::start(rounds.params.max_iter()));
         if rounds.params.max_iter() == 0 {
             rounds.begin_refit(moments)?;
         } else {
@@ -178,7 +178,7 @@ impl LcdlRounds {
     /// The new dictionary. False if the coordinates of the codes had to change.
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<bool> {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
-        let energy: f64 = (0..moments.n_features()).map(|i| moments.outer[(i, i)]).sum();
+        let energy = trace(&moments.outer);
         let step = least_squares_from_sums(&self.code_q, code_gram, &cross, energy, STAGE, watch)?;
         let mut same = true;
         if let Some(kept) = &step.kept {
@@ -209,16 +209,7 @@ impl LcdlRounds {
         let LcdlProgress { residual, graph, change } = self.progress;
         let support = 2.0 * self.params.lambda2 * (self.svm.weights.squared_norm_l2() + self.params.theta * losses);
         let terms = [("reconstruction", residual), ("graph", graph), ("support vector", support)];
-        watch_step(
-            watch,
-            &Step {
-                iter: self.iter,
-                objective: Some(residual + graph + support),
-                terms: &terms,
-                change: Some(change),
-                ..Step::start(self.params.max_iter())
-            },
-        );
+        rounds::report(self.iter, self.params.max_iter(), &terms, change, watch);
         if self.iter < self.params.max_iter() && change >= self.params.tol {
             self.begin_iteration(moments, watch)?;
             return Ok(None);
@@ -361,9 +352,4 @@ impl Rounds for LcdlRounds {
         message.put_row("progress", &[residual, graph, change]);
         self.coding.store(message);
     }
-}
-
-/// Stopping is up to whoever calls the partitions, so the observer's answer does not matter here.
-fn watch_step(watch: &mut dyn Observer, step: &Step<'_>) {
-    let _ = watch.step(step);
 }

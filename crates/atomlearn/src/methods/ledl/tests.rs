@@ -1,7 +1,7 @@
 use super::*;
 use crate::linalg::column_norms;
 use crate::observe::Trace;
-use crate::synth;
+use crate::{Classifier, synth};
 
 fn params() -> Ledl {
     Ledl { lambda: 0.05, omega: 0.02, epsilon: 0.02, atoms_per_class: Some(4), tol: 0.0, ..Default::default() }
@@ -102,9 +102,9 @@ fn without_label_terms_codes_and_atoms_do_not_see_labels() {
     let problem = problem(&train, atom_counts(&train, p.atoms_per_class, &mut ()));
     let now = p.start(&Span::of(&train).unwrap(), &problem);
     let model = p.model(train.classes().to_vec(), now.d.clone(), now.w.clone());
-    assert!((p.codes(&problem, &now) - model.codes(train.x())).norm_max() < 1e-4);
+    assert!((p.codes(&problem, &now) - model.codes_block(train.x()).unwrap()).norm_max() < 1e-4);
     let other = Iterate { w: Mat::from_fn(3, now.w.ncols(), |c, k| ((c + k) % 3) as f64), ..now };
-    assert!((p.codes(&problem, &other) - model.codes(train.x())).norm_max() < 1e-4);
+    assert!((p.codes(&problem, &other) - model.codes_block(train.x()).unwrap()).norm_max() < 1e-4);
 }
 
 #[test]

@@ -6,12 +6,13 @@
 
 use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
-use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue};
+use crate::iterations::objective;
+use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue, trace};
 use crate::rounds::{
-    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, RoundsStart, Scatter, SparseChain,
+    self, Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, RoundsStart, Scatter, SparseChain,
     SparseLink, SparseStep, SparseSums, unpacked,
 };
-use crate::{Error, Observer, Parts, Result, Step};
+use crate::{Error, Observer, Parts, Result};
 use faer::{Mat, Scale};
 
 /// Training between two rounds.
@@ -167,7 +168,7 @@ impl SadlRounds {
         let SadlState { omega, q, w, .. } = &self.state;
         let n = moments.n_samples();
         let seen = inner(mul(omega, &moments.outer), omega);
-        let codes = (0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>();
+        let codes = trace(&sums.zz);
         let across = inner(omega, &sums.zx);
         let wq = mul(w, q);
         let structure = sums.gap(q, &sums.hz(q.nrows()), n * (q.nrows() / w.nrows()) as f64);
@@ -262,7 +263,7 @@ impl Rounds for SadlRounds {
         let misfit = admm.then(|| self.admm_step(&sums, moments.n_samples()));
         self.state.omega = self.analysis(&sums);
         let terms = self.terms(&sums, moments);
-        let objective: f64 = terms.iter().map(|term| term.1).sum();
+        let objective = objective(&terms);
         if sums.absolute == 0.0 {
             return Err(Error::param("lambda1", self.params.lambda1, super::ALL_ZERO));
         }
@@ -276,14 +277,7 @@ impl Rounds for SadlRounds {
             return Err(super::diverges());
         }
         let change = misfit.unwrap_or_else(|| super::scaled_decrease(self.state.held, objective));
-        // Stopping is up to whoever calls the partitions.
-        let _ = watch.step(&Step {
-            iter: self.iter,
-            objective: Some(objective),
-            terms: &terms,
-            change: Some(change).filter(|change| change.is_finite()),
-            ..Step::start(self.params.max_iter)
-        });
+        rounds::report(self.iter, self.params.max_iter, &terms, change, watch);
         if self.iter == self.params.max_iter || change < self.params.tol {
             return Ok(Some(self.parts()));
         }

@@ -1,15 +1,16 @@
 //! SVGDL from sums over partitions, see [`crate::rounds`]: the same rounds as LCDL-SV's, in the coordinates of the codes
 //! themselves. The dictionary step needs `Z Z^T` and `X Z^T` alone.
 
-use super::{Svgdl, USUAL_ATOMS};
+use super::Svgdl;
+use crate::init::USUAL_ATOMS;
 use crate::linalg::{Spd, gram, relative_change, trace};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
+    self, Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
     class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
-use crate::{Error, Observer, Parts, Result, Step};
+use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
 
 /// What is known of an iteration once its dictionary is.
@@ -65,9 +66,7 @@ impl SvgdlRounds {
 
     fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         self.iter += 1;
-        let mut system = gram(&self.d);
-        (0..system.nrows()).for_each(|k| system[(k, k)] += self.params.lambda1);
-        let p = Spd::new(system, "SVGDL codes")?;
+        let p = self.params.code_system(&self.d)?;
         let map = p.solve(self.d.transpose());
         let sums = self.coding.begin_iteration(map, |u| p.solve(u), &self.svm, self.iter, moments)?;
         self.wants_sums = sums.is_none();
@@ -148,14 +147,7 @@ impl Rounds for SvgdlRounds {
         self.svm = svm;
         let SvgdlProgress { residual, codes, change } = self.progress;
         let terms = self.params.weighted_terms(residual, codes, self.svm.weights.squared_norm_l2(), losses);
-        // Stopping is up to whoever calls the partitions.
-        let _ = watch.step(&Step {
-            iter: self.iter,
-            objective: Some(terms.iter().map(|(_, value)| value).sum()),
-            terms: &terms,
-            change: Some(change),
-            ..Step::start(self.params.max_iter)
-        });
+        rounds::report(self.iter, self.params.max_iter, &terms, change, watch);
         if self.iter == self.params.max_iter || change < self.params.tol {
             let mut parts = Parts::default();
             parts.put("dictionary", &self.d);
