@@ -96,6 +96,8 @@ mod error;
 mod parts;
 mod span;
 mod state;
+#[cfg(test)]
+mod testing;
 mod warn;
 
 pub use blocks::Blocks;

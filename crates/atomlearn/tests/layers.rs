@@ -29,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("the table of methods", &["registry"]),
     ("preprocessing and method together, and their file", &["model"]),
     ("training on more samples than memory holds", &["scale"]),
+    ("what tests share", &["testing"]),
 ];
 
 #[test]

@@ -197,6 +197,7 @@ mod tests {
     use crate::coding::sparse::golden;
     use crate::linalg::column_energies;
     use crate::linalg::{Spd, gram, mul, normalize_columns, select_columns};
+    use crate::testing::noise;
     use faer::{Mat, mat};
 
     fn code(d: MatRef<'_, f64>, x: MatRef<'_, f64>, sparsity: usize, epsilon: Option<f64>) -> SparseCodes {
@@ -206,8 +207,6 @@ mod tests {
     }
 
     fn problem(m: usize, n_atoms: usize, n: usize) -> (Mat<f64>, Mat<f64>) {
-        let noise =
-            |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         let mut d = Mat::from_fn(m, n_atoms, noise);
         normalize_columns(d.as_mut());
         (d, Mat::from_fn(m, n, |i, j| noise(j + 5, i + 50)))

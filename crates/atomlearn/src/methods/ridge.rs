@@ -157,6 +157,7 @@ impl Classifier for RidgeModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::one_hot;
     use crate::synth;
 
     #[test]
@@ -165,7 +166,7 @@ mod tests {
         let model = Ridge { lambda: Some(0.1) }.fit(&train, &mut ()).unwrap();
         let scores = model.scores(train.x()).unwrap();
         let targets = train.targets();
-        let residual = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)) - scores[(c, i)]);
+        let residual = one_hot(&targets, 3) - &scores;
         let gradient = mul(&residual, train.x().transpose()) - faer::Scale(0.1) * &model.weights;
         assert!(gradient.norm_max() < 1e-10);
     }

@@ -211,9 +211,11 @@ impl Classifier for SparseLinear {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::one_hot;
     use crate::observe::{Step, Trace};
     use crate::registry::{self, Values};
     use crate::synth;
+    use crate::testing::{accuracy, pick};
     use std::ops::ControlFlow;
 
     const KEYS: [&str; 4] = ["ksvd", "dksvd", "lcksvd1", "lcksvd2"];
@@ -223,17 +225,12 @@ mod tests {
         registry::method(key).unwrap().fit(&values, train, watch).unwrap()
     }
 
-    fn accuracy(model: &dyn Classifier, data: &Dataset) -> f64 {
-        let found = model.predict(data.x()).unwrap();
-        found.iter().zip(data.targets()).filter(|(a, b)| **a == *b).count() as f64 / data.n_samples() as f64
-    }
-
     #[test]
     fn ridge_readout_satisfies_its_normal_equations() {
         let train = synth::blobs(3, 6, 7, 1);
         let (z, targets) = (train.x().to_owned(), train.targets());
         let w = ridge_readout(&z, &targets, 3, 0.5).unwrap();
-        let h = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)));
+        let h = one_hot(&targets, 3);
         let mut system = outer_gram(&z);
         (0..7).for_each(|k| system[(k, k)] += 0.5);
         assert!((mul(&w, &system) - mul(&h, z.transpose())).norm_max() < 1e-10);
@@ -245,8 +242,7 @@ mod tests {
             let data = synth::blobs(5, 24, dim, 3);
             let half = |rest: usize| {
                 let columns: Vec<usize> = (0..120).filter(|i| i % 2 == rest).collect();
-                let labels: Vec<String> = columns.iter().map(|i| (i / 24).to_string()).collect();
-                Dataset::new(select_columns(data.x(), &columns), &labels).unwrap()
+                pick(&data, &columns)
             };
             for key in KEYS {
                 let model = fit(key, "{}", &half(0), &mut ());
@@ -290,8 +286,7 @@ mod tests {
     fn poor_classes_get_fewer_atoms_with_a_warning_and_zero_data_do_no_harm() {
         let rich = synth::blobs(3, 8, 10, 9);
         let keep = [0, 1, 2, 3, 4, 5, 8, 16, 17];
-        let labels: Vec<String> = keep.iter().map(|&i| (i / 8).to_string()).collect();
-        let poor = Dataset::new(select_columns(rich.x(), &keep), &labels).unwrap();
+        let poor = pick(&rich, &keep);
         // One class of zeros, one with a sample twice.
         let x = Mat::from_fn(10, 9, |i, j| if j < 3 { 0.0 } else { poor.x()[(i, if j == 4 { 3 } else { j })] });
         let zeros = poor.with_features(x).unwrap();

@@ -245,13 +245,8 @@ mod tests {
     use crate::linalg::column_norms;
     use crate::observe::Trace;
     use crate::synth;
+    use crate::testing::accuracy;
 
-    fn accuracy(model: &SvgdlModel, data: &Dataset) -> f64 {
-        let found = model.predict(data.x()).unwrap();
-        found.iter().zip(data.targets()).filter(|(a, b)| **a == *b).count() as f64 / data.n_samples() as f64
-    }
-
-    /// Every step is an exact block minimiser, so the objective cannot rise.
     #[test]
     fn the_objective_never_rises_with_converged_inner_solves() {
         for (dim, lambda2) in [(12, 1e-2), (12, 1e-4), (40, 1e-3), (5, 1e-2)] {

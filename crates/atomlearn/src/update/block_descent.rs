@@ -129,10 +129,7 @@ fn sweep_listed(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{
-        tests::{noise, problem},
-        value,
-    };
+    use super::super::{tests::problem, value};
     use super::*;
     use crate::linalg::{column_norms, gram, outer_gram};
 

@@ -140,9 +140,10 @@ fn move_inverse(p: &mut Mat<f64>, d: &Mat<f64>, tau: f64, direction: Move) -> Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{noise, problem};
+    use super::super::tests::problem;
     use super::*;
     use crate::linalg::{column_norms, concat_columns, normalize_columns};
+    use crate::testing::noise;
 
     fn direct(d: &Mat<f64>, tau: f64) -> Mat<f64> {
         let mut system = faer::Scale(tau) * outer_gram(d);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::linalg::{column_norms, select_columns};
-use crate::update::tests::noise;
+use crate::testing::noise;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
