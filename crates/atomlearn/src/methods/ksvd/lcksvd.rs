@@ -13,7 +13,7 @@
 //! 4. atoms scaled back to unit length among the features, `W` likewise.
 //!
 //! `A = B W` stays true throughout, so the K + C label rows are never formed: C rows with labels of weight
-//! `sqrt(alpha K_c + beta)` give the same (`methods/label_ksvd.rs` says why). A new sample gets the code
+//! `sqrt(alpha K_c + beta)` give the same (`label_ksvd.rs` says why). A new sample gets the code
 //! `z = OMP(D, x, T)` and the scores `W z`.
 //!
 //! Reference: Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE
@@ -25,7 +25,7 @@
 //! weights and iterations are far smaller than published, see docs/methods/lcksvd.md. A class with fewer samples
 //! than atoms gets fewer atoms (published: an error).
 
-use crate::methods::label_ksvd::{LabelKsvd, LabelReadout};
+use super::label_ksvd::{LabelKsvd, LabelReadout};
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ksvd, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};

@@ -22,8 +22,8 @@
 //! are fewer (published: 20 + 50): labels that outweigh the samples choose the codes in training but cannot do so for a new sample.
 //! See docs/methods/dksvd.md.
 
+use super::label_ksvd::LabelKsvd;
 use crate::linalg::concat_columns;
-use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
