@@ -164,11 +164,7 @@ pub(crate) fn check_features(n_features: usize, x: MatRef<'_, f64>) -> Result<()
     if x.nrows() == n_features {
         return Ok(());
     }
-    Err(Error::Shape {
-        what: "features per sample".into(),
-        expected: format!("{n_features}, as in training"),
-        found: x.nrows().to_string(),
-    })
+    Err(Error::shape("features per sample", format!("{n_features}, as in training"), x.nrows()))
 }
 
 /// What is done with a block: a buffer, the number of its first sample, its samples.

@@ -152,6 +152,11 @@ impl Error {
         Error::Param { name: name.into(), value: value.to_string(), why: why.into() }
     }
 
+    /// [`Error::Shape`] with less typing.
+    pub fn shape(what: impl Into<String>, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Self {
+        Error::Shape { what: what.into(), expected: expected.to_string(), found: found.to_string() }
+    }
+
     /// [`Error::Unknown`] with the nearest of `known` as suggestion.
     pub fn unknown<'a>(kind: NameKind, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let nearest = known

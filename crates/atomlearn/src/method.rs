@@ -257,11 +257,11 @@ impl Method {
         check_finite(x)?;
         let n_classes = model.classes().len();
         if targets.len() != x.ncols() || targets.iter().any(|&c| c >= n_classes) {
-            return Err(Error::Shape {
-                what: "classes of a batch".into(),
-                expected: format!("one below {n_classes} for each of {} samples", x.ncols()),
-                found: format!("{} of them, up to {}", targets.len(), targets.iter().max().unwrap_or(&0)),
-            });
+            return Err(Error::shape(
+                "classes of a batch",
+                format!("one below {n_classes} for each of {} samples", x.ncols()),
+                format!("{} of them, up to {}", targets.len(), targets.iter().max().unwrap_or(&0)),
+            ));
         }
         learn_more(&self.complete(values)?, model, x, targets)
     }

@@ -159,11 +159,11 @@ pub(crate) fn check_shape(what: &str, matrix: &Mat<f64>, rows: Option<usize>, co
         return Ok(());
     }
     let side = |size: Option<usize>| size.map_or("any".to_string(), |size| size.to_string());
-    Err(Error::Shape {
-        what: what.into(),
-        expected: format!("{} x {}", side(rows), side(cols)),
-        found: format!("{} x {}", matrix.nrows(), matrix.ncols()),
-    })
+    Err(Error::shape(
+        what,
+        format!("{} x {}", side(rows), side(cols)),
+        format!("{} x {}", matrix.nrows(), matrix.ncols()),
+    ))
 }
 
 #[cfg(test)]

@@ -149,11 +149,7 @@ impl LabData {
             Error::format(path, "the data have no labels; name them with option `y = NAME` or option `labels = FILE`")
         })?;
         if labels.len() != raw.x.ncols() {
-            return Err(Error::Shape {
-                what: "labels".into(),
-                expected: format!("one per sample ({})", raw.x.ncols()),
-                found: labels.len().to_string(),
-            });
+            return Err(Error::shape("labels", format!("one per sample ({})", raw.x.ncols()), labels.len()));
         }
         // Missing cells of a table that are filled later are NaN.
         let known = |v: f64| if v.is_nan() { 0.0 } else { v };

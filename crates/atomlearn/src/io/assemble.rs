@@ -112,11 +112,11 @@ fn assemble_two_parts(container: &dyn Container, options: &ReadOptions, names: &
     let (train, mut labels) = read(x_train, y_train)?;
     let (test, test_labels) = read(x_test, y_test)?;
     if train.x.nrows() != test.x.nrows() {
-        return Err(Error::Shape {
-            what: format!("{}: test samples `{x_test}`", path.display()),
-            expected: format!("{} features, as the training samples `{x_train}` have", train.x.nrows()),
-            found: test.x.nrows().to_string(),
-        });
+        return Err(Error::shape(
+            format!("{}: test samples `{x_test}`", path.display()),
+            format!("{} features, as the training samples `{x_train}` have", train.x.nrows()),
+            test.x.nrows(),
+        ));
     }
     if labels.numeric != test_labels.numeric {
         let why = format!("one of `{y_train}` and `{y_test}` holds numbers and the other text; store both alike");
@@ -159,11 +159,11 @@ fn as_matrix(container: &dyn Container, name: &str, x: &Array) -> Result<Matrix>
         (&[rows, cols, n], Orientation::Columns) if !x.row_major => {
             Ok(Matrix { rows: rows * cols, cols: n, stack: Some(ImageShape { rows, cols, column_major: true }) })
         }
-        (shape, _) => Err(Error::Shape {
-            what: format!("{}: data `{name}`", container.path().display()),
-            expected: "a matrix, or a stack of images in the order the format usually has".into(),
-            found: limits::shape_text(shape),
-        }),
+        (shape, _) => Err(Error::shape(
+            format!("{}: data `{name}`", container.path().display()),
+            "a matrix, or a stack of images in the order the format usually has",
+            limits::shape_text(shape),
+        )),
     }
 }
 
@@ -183,10 +183,9 @@ fn orientation(
         )));
     }
     let Some(labels) = labels else { return Ok(said.unwrap_or(custom)) };
-    let mismatch = |expected: String| Error::Shape {
-        what: format!("{}: {labels} labels for data of {} x {}", path.display(), matrix.rows, matrix.cols),
-        expected,
-        found: labels.to_string(),
+    let mismatch = |expected: String| {
+        let what = format!("{}: {labels} labels for data of {} x {}", path.display(), matrix.rows, matrix.cols);
+        Error::shape(what, expected, labels)
     };
     let said = said.or(matrix.stack.is_some().then_some(custom));
     match said {
@@ -382,11 +381,8 @@ fn per_sample(container: &dyn Container, index: usize, what: &str, n: usize) -> 
     limits::check_expansion(path, name, shape, container.file_bytes())?;
     let array = container.load(index)?;
     if array.len() != n {
-        return Err(Error::Shape {
-            what: format!("{}: {what}`{name}`", path.display()),
-            expected: format!("{n} entries, one per sample"),
-            found: array.len().to_string(),
-        });
+        let what = format!("{}: {what}`{name}`", path.display());
+        return Err(Error::shape(what, format!("{n} entries, one per sample"), array.len()));
     }
     Ok(array)
 }

@@ -270,11 +270,11 @@ pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {
         [samples, features] => (samples, features),
         [samples, rows, cols] if array.row_major => (samples, rows.saturating_mul(cols)),
         _ => {
-            return Err(Error::Shape {
-                what: format!("{name}: the array"),
-                expected: "samples x features, one sample alone, or samples x height x width in C order".into(),
-                found: limits::shape_text(&array.shape),
-            });
+            return Err(Error::shape(
+                format!("{name}: the array"),
+                "samples x features, one sample alone, or samples x height x width in C order",
+                limits::shape_text(&array.shape),
+            ));
         }
     };
     if samples == 0 || features == 0 {

@@ -35,11 +35,11 @@ impl NpyRows {
                 ));
             }
             _ => {
-                return Err(Error::Shape {
-                    what: format!("{}: the array", path.display()),
-                    expected: "samples x features".into(),
-                    found: limits::shape_text(&header.shape),
-                });
+                return Err(Error::shape(
+                    format!("{}: the array", path.display()),
+                    "samples x features",
+                    limits::shape_text(&header.shape),
+                ));
             }
         };
         let size = header.element_size(path, "the array")? as u64;

@@ -120,11 +120,11 @@ impl KernelMap {
             return Err(Error::Data("the model's kernel has no width".into()));
         }
         if root.nrows() != landmarks.ncols() {
-            return Err(Error::Shape {
-                what: "kernel map of the model".into(),
-                expected: format!("{} rows, one for each landmark", landmarks.ncols()),
-                found: root.nrows().to_string(),
-            });
+            return Err(Error::shape(
+                "kernel map of the model",
+                format!("{} rows, one for each landmark", landmarks.ncols()),
+                root.nrows(),
+            ));
         }
         Ok(KernelMap { kernel: spec.kernel, gamma, landmarks, root })
     }

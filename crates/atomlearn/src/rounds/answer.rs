@@ -63,11 +63,11 @@ impl Partition<'_> {
     pub fn answer(&self, request: &Request, memo: &mut Memo) -> Result<PartialStats> {
         let expected = request.prep.n_features();
         if self.x.nrows() != expected {
-            return Err(Error::Shape {
-                what: format!("features of the samples in partition {}", self.index),
-                expected: format!("{expected}, as in the first"),
-                found: self.x.nrows().to_string(),
-            });
+            return Err(Error::shape(
+                format!("features of the samples in partition {}", self.index),
+                format!("{expected}, as in the first"),
+                self.x.nrows(),
+            ));
         }
         let mut stats = PartialStats::new(request.round, self.index, self.x.ncols());
         match &request.ask {
@@ -138,11 +138,11 @@ impl Partition<'_> {
     fn labels(&self) -> Result<Vec<String>> {
         let labels = (self.labels)()?;
         if labels.len() != self.x.ncols() {
-            return Err(Error::Shape {
-                what: format!("labels of partition {}", self.index),
-                expected: format!("one per sample ({})", self.x.ncols()),
-                found: labels.len().to_string(),
-            });
+            return Err(Error::shape(
+                format!("labels of partition {}", self.index),
+                format!("one per sample ({})", self.x.ncols()),
+                labels.len(),
+            ));
         }
         Ok(labels)
     }

@@ -29,11 +29,11 @@ impl ClassSums {
         let (m, n_classes) = self.means.shape();
         let fits = self.counts.len() == n_classes && self.within.shape() == (m, m) && m > 0;
         if !fits {
-            return Err(Error::Shape {
-                what: "sums over samples".into(),
-                expected: format!("{n_classes} counts and a scatter of {m} x {m} features"),
-                found: format!("{} counts and {} x {}", self.counts.len(), self.within.nrows(), self.within.ncols()),
-            });
+            return Err(Error::shape(
+                "sums over samples",
+                format!("{n_classes} counts and a scatter of {m} x {m} features"),
+                format!("{} counts and {} x {}", self.counts.len(), self.within.nrows(), self.within.ncols()),
+            ));
         }
         if n_classes < 2 || !self.counts.iter().all(|&count| count > 0.0 && count.is_finite()) {
             return Err(Error::Data("every one of at least two classes needs a sample".into()));

@@ -286,11 +286,11 @@ fn in_rows(
         .collect::<Result<_>>()?;
     let width = opened[0].width();
     if let Some(i) = opened.iter().position(|rows| rows.width() != width) {
-        return Err(Error::Shape {
-            what: format!("{}: features", files[i].display()),
-            expected: format!("{width}, as in {}", files[0].display()),
-            found: opened[i].width().to_string(),
-        });
+        return Err(Error::shape(
+            format!("{}: features", files[i].display()),
+            format!("{width}, as in {}", files[0].display()),
+            opened[i].width(),
+        ));
     }
     let total: usize = opened.iter().map(NpyRows::n_rows).sum();
     let count = partitions.unwrap_or_else(|| usual_partitions(total, width));
@@ -362,11 +362,11 @@ fn label_file(
     }
     let labels = NpyRows::open(&path)?;
     if labels.n_rows() != rows.n_rows() || labels.width() != 1 {
-        return Err(Error::Shape {
-            what: format!("{}: labels", path.display()),
-            expected: format!("{} x 1, one per row of {}", rows.n_rows(), file.display()),
-            found: format!("{} x {}", labels.n_rows(), labels.width()),
-        });
+        return Err(Error::shape(
+            format!("{}: labels", path.display()),
+            format!("{} x 1, one per row of {}", rows.n_rows(), file.display()),
+            format!("{} x {}", labels.n_rows(), labels.width()),
+        ));
     }
     Ok(Some(path))
 }

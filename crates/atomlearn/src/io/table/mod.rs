@@ -387,11 +387,7 @@ pub(super) fn matching(labels: LabelTexts, file: &Path, n: usize) -> Result<Vec<
     if labels.text.len() == n {
         return Ok(labels.text);
     }
-    Err(Error::Shape {
-        what: format!("{}: labels", file.display()),
-        expected: format!("{n}, one per sample"),
-        found: labels.text.len().to_string(),
-    })
+    Err(Error::shape(format!("{}: labels", file.display()), format!("{n}, one per sample"), labels.text.len()))
 }
 
 /// At most the first 40 letters.
