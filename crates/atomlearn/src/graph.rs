@@ -225,7 +225,7 @@ mod tests {
         })
     }
 
-    /// Fixture F1 of the specification, checked by hand.
+    /// Worked by hand.
     #[test]
     fn hand_checked_graph() {
         let d = mat![[1.0, 0.8, 0.0, -0.6], [0.0, 0.6, 1.0, 0.8]];

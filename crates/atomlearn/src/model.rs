@@ -93,11 +93,6 @@ impl Model {
         self.classifier.as_ref()
     }
 
-    /// The classifier alone, for samples that are prepared already.
-    pub fn into_classifier(self) -> Box<dyn Classifier> {
-        self.classifier
-    }
-
     /// Class names in score order.
     pub fn classes(&self) -> &[String] {
         self.classifier.classes()

@@ -186,7 +186,6 @@ pub(super) fn name_classes(path: &Path, labels: &mut [String], names: &[String],
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

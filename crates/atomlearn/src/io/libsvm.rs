@@ -102,7 +102,6 @@ fn twice(entries: &[(usize, usize, f64)]) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

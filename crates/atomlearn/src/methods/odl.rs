@@ -28,6 +28,7 @@ use crate::coding::lasso::{LassoCoder, LassoCodes, LassoLimits, LassoTask, lasso
 use crate::coding::sparse::SparseCodes;
 use crate::draw;
 use crate::fit::Incremental;
+use crate::init::USUAL_ATOMS;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, add_diagonal, axpy, column, column_energies, column_major, concat_columns, gram, mul, mul_add, outer_gram,
@@ -41,9 +42,6 @@ use crate::update::block_descent::descend_some;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef, Scale};
 use rand::seq::SliceRandom;
-
-/// Atoms of each class where the user leaves it open, for batches of which nothing is known beforehand.
-const USUAL_ATOMS: usize = 10;
 
 /// An atom that no code has used is given up when this many samples per atom have been seen.
 const PATIENCE: usize = 10;

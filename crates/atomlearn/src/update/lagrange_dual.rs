@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Fixture F7 of the specification: both solvers agree on a small problem with every constraint active.
+    /// Both solvers agree on a small problem with every constraint active.
     #[test]
     fn dual_and_block_descent_agree() {
         let (e, f, start) = problem(4, 3, 30, 0.05);

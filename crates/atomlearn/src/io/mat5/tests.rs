@@ -1,5 +1,4 @@
 //! Files made by a small writer, in both byte orders, so that every branch of the format is met.
-#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::Mat;

@@ -48,7 +48,6 @@ fn terms_equal_the_definition() {
     assert!((value(&step, &z) - objective(&data, &d, &z, &atoms, (0.1, 0.3))).abs() < 1e-12);
 }
 
-/// Fixture F8 of the specification.
 #[test]
 fn gradients_equal_finite_differences() {
     let (data, d, z, atoms) = problem();
