@@ -93,40 +93,6 @@ fn range_of(outer: &Mat<f64>) -> Result<Mat<f64>> {
 }
 
 impl CadlRounds {
-    /// The start of training, up to the first question; `scatters` are those of the classes about their means.
-    pub(crate) fn begin(
-        params: Cadl,
-        moments: &Moments,
-        scatters: &[Mat<f64>],
-        watch: &mut dyn Observer,
-    ) -> Result<Self> {
-        let m = moments.n_features();
-        let n_classes = moments.counts.len();
-        let outers = scatters.iter().enumerate().map(|(c, scatter)| moments.class_outer(scatter, c)).collect();
-        let fixed = Fixed::new(&params, outers, moments, watch)?;
-        let span = fixed.range.as_ref().map_or(m, Mat::ncols);
-        let per_class = params.atoms_per_class.unwrap_or(span.div_ceil(n_classes));
-        let atoms = Blocks::from_sizes(vec![per_class; n_classes]);
-        let svm = Svm::zero(atoms.total(), n_classes);
-        let mut rounds = CadlRounds {
-            draws: ClassDraws::new(n_classes, m, params.seed),
-            drawn: vec![0; n_classes],
-            analysis: Mat::new(),
-            coding: Coding::new(params.strength(), params.active_set(), &svm, 1.0 / params.theta),
-            phase: Phase::Svm,
-            iter: 0,
-            progress: CadlProgress::default(),
-            params,
-            atoms,
-            fixed,
-            svm,
-        };
-        let start: Vec<Mat<f64>> = (0..n_classes).map(|c| rounds.draw(c, per_class)).collect();
-        rounds.analysis = concat_columns(&start);
-        rounds.begin_iteration(moments)?;
-        Ok(rounds)
-    }
-
     /// New atoms of a class, as far as samples can see them.
     fn draw(&mut self, class: usize, count: usize) -> Mat<f64> {
         self.drawn[class] += count;
@@ -224,9 +190,40 @@ impl CadlRounds {
         parts.put_svm(&self.svm);
         parts
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Cadl, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Self> {
+impl Partitioned for Cadl {
+    const SCATTER: Scatter = Scatter::ByClass;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        let m = moments.n_features();
+        let n_classes = moments.counts.len();
+        let outers = scatters.iter().enumerate().map(|(c, scatter)| moments.class_outer(scatter, c)).collect();
+        let fixed = Fixed::new(&self, outers, moments, watch)?;
+        let span = fixed.range.as_ref().map_or(m, Mat::ncols);
+        let per_class = self.atoms_per_class.unwrap_or(span.div_ceil(n_classes));
+        let atoms = Blocks::from_sizes(vec![per_class; n_classes]);
+        let svm = Svm::zero(atoms.total(), n_classes);
+        let mut rounds = CadlRounds {
+            draws: ClassDraws::new(n_classes, m, self.seed),
+            drawn: vec![0; n_classes],
+            analysis: Mat::new(),
+            coding: Coding::new(self.strength(), self.active_set(), &svm, 1.0 / self.theta),
+            phase: Phase::Svm,
+            iter: 0,
+            progress: CadlProgress::default(),
+            params: self,
+            atoms,
+            fixed,
+            svm,
+        };
+        let start: Vec<Mat<f64>> = (0..n_classes).map(|c| rounds.draw(c, per_class)).collect();
+        rounds.analysis = concat_columns(&start);
+        rounds.begin_iteration(moments)?;
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = classes.len();
         let analysis = message.take("analysis", m, None)?;
@@ -238,18 +235,17 @@ impl CadlRounds {
         let coding = Coding::restore(message, m, n_classes)?;
         let drawn: Vec<usize> = message.get("drawn")?;
         // An atom is drawn at the start and at most once in every iteration.
-        let possible =
-            |(c, &count): (usize, &usize)| (1..=params.max_iter + 1).contains(&(count / atoms.size(c).max(1)));
+        let possible = |(c, &count): (usize, &usize)| (1..=self.max_iter + 1).contains(&(count / atoms.size(c).max(1)));
         if coding.transform.nrows() != n_atoms || drawn.len() != n_classes || !drawn.iter().enumerate().all(possible) {
             return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
         }
-        let mut draws = ClassDraws::new(n_classes, m, params.seed);
+        let mut draws = ClassDraws::new(n_classes, m, self.seed);
         drawn.iter().enumerate().for_each(|(c, &count)| drop(draws.atoms(c, count)));
         let progress = message.take_row("progress", 4)?;
         let (fit, silence, ridge, change) = (progress[0], progress[1], progress[2], progress[3]);
-        Ok(CadlRounds {
-            fixed: Fixed::new(&params, outers, moments, &mut ())?,
-            params,
+        Ok(Box::new(CadlRounds {
+            fixed: Fixed::new(&self, outers, moments, &mut ())?,
+            params: self,
             atoms,
             phase: message.get("phase")?,
             iter: message.get("iter")?,
@@ -259,19 +255,7 @@ impl CadlRounds {
             svm,
             coding,
             progress: CadlProgress { fit, silence, ridge, change },
-        })
-    }
-}
-
-impl Partitioned for Cadl {
-    const SCATTER: Scatter = Scatter::ByClass;
-
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(CadlRounds::begin(self, moments, scatters, watch)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(CadlRounds::restore(self, message, moments, classes)?))
+        }))
     }
 }
 

@@ -84,18 +84,6 @@ impl SadlSums {
 }
 
 impl SadlRounds {
-    /// The start of training, up to the first question.
-    pub(crate) fn begin(params: Sadl, moments: &Moments) -> Result<Self> {
-        let n = moments.n_samples() as usize;
-        let n_classes = moments.counts.len();
-        let (omega, q, w) = params.draws(moments.n_features(), n, n_classes);
-        let chain = SparseChain { start: 0, rho: params.rho, lambda1: params.lambda1, first: omega, links: Vec::new() };
-        let state = SadlState::start(&chain.first, q, w, SAFETY);
-        let mut rounds = SadlRounds { system: system(&params, moments)?, params, iter: 0, chain, state };
-        rounds.begin_iteration(&SadlSums::at_start(&rounds.chain.first, moments))?;
-        Ok(rounds)
-    }
-
     /// The next link: what samples need of the present iteration.
     fn begin_iteration(&mut self, sums: &SadlSums) -> Result<()> {
         self.iter += 1;
@@ -204,9 +192,31 @@ impl SadlRounds {
         parts.put("classifier", w);
         parts
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Sadl, message: &mut Message, moments: &Moments) -> Result<Self> {
+impl SadlState {
+    fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
+        let (best, held) = (f64::MAX, f64::MAX);
+        SadlState { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
+    }
+}
+
+impl Partitioned for Sadl {
+    const SCATTER: Scatter = Scatter::Together;
+    const CLASS_MATRICES: bool = false;
+
+    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
+        let n = moments.n_samples() as usize;
+        let n_classes = moments.counts.len();
+        let (omega, q, w) = self.draws(moments.n_features(), n, n_classes);
+        let chain = SparseChain { start: 0, rho: self.rho, lambda1: self.lambda1, first: omega, links: Vec::new() };
+        let state = SadlState::start(&chain.first, q, w, SAFETY);
+        let mut rounds = SadlRounds { system: system(&self, moments)?, params: self, iter: 0, chain, state };
+        rounds.begin_iteration(&SadlSums::at_start(&rounds.chain.first, moments))?;
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = moments.counts.len();
         let chain = SparseChain::take(message, m, n_classes)?;
@@ -223,27 +233,13 @@ impl SadlRounds {
             best: numbers[2],
             held: numbers[3],
         };
-        Ok(SadlRounds { system: system(&params, moments)?, iter: message.get("iter")?, params, chain, state })
-    }
-}
-
-impl SadlState {
-    fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
-        let (best, held) = (f64::MAX, f64::MAX);
-        SadlState { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
-    }
-}
-
-impl Partitioned for Sadl {
-    const SCATTER: Scatter = Scatter::Together;
-    const CLASS_MATRICES: bool = false;
-
-    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(SadlRounds::begin(self, moments)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(SadlRounds::restore(self, message, moments)?))
+        Ok(Box::new(SadlRounds {
+            system: system(&self, moments)?,
+            iter: message.get("iter")?,
+            params: self,
+            chain,
+            state,
+        }))
     }
 }
 

@@ -38,32 +38,6 @@ pub(crate) struct SvgdlRounds {
 }
 
 impl SvgdlRounds {
-    /// The start of training, up to the first question; `scatters` are those of the classes about their means.
-    pub(crate) fn begin(
-        params: Svgdl,
-        moments: &Moments,
-        scatters: &[Mat<f64>],
-        watch: &mut dyn Observer,
-    ) -> Result<Self> {
-        let usual = |&n: &f64| params.atoms_per_class.unwrap_or((n as usize).min(USUAL_ATOMS));
-        let wanted: Vec<usize> = moments.counts.iter().map(usual).collect();
-        let (d, _) = class_pca_mean(moments, scatters, &wanted, watch)?;
-        let svm = Svm::zero(d.ncols(), moments.counts.len());
-        let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
-        let mut rounds = SvgdlRounds {
-            params,
-            iter: 0,
-            wants_sums: false,
-            d,
-            multipliers: None,
-            svm,
-            coding,
-            progress: SvgdlProgress::default(),
-        };
-        rounds.begin_iteration(moments, watch)?;
-        Ok(rounds)
-    }
-
     fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         self.iter += 1;
         let p = self.params.code_system(&self.d)?;
@@ -78,7 +52,6 @@ impl SvgdlRounds {
 
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
-        let trace = |a: &Mat<f64>| trace(a);
         let last = self.multipliers.as_deref();
         let step = lagrange_dual::minimize(&cross.transpose().to_owned(), &code_gram, &self.d, last, watch)?;
         let change = relative_change(&step.dictionary, &self.d);
@@ -87,9 +60,32 @@ impl SvgdlRounds {
         (self.d, self.multipliers) = (step.dictionary, Some(step.multipliers));
         Ok(())
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Svgdl, message: &mut Message, moments: &Moments) -> Result<Self> {
+impl Partitioned for Svgdl {
+    const SCATTER: Scatter = Scatter::ByClass;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        let usual = |&n: &f64| self.atoms_per_class.unwrap_or((n as usize).min(USUAL_ATOMS));
+        let wanted: Vec<usize> = moments.counts.iter().map(usual).collect();
+        let (d, _) = class_pca_mean(moments, scatters, &wanted, watch)?;
+        let svm = Svm::zero(d.ncols(), moments.counts.len());
+        let coding = Coding::new(self.strength(), self.active_set, &svm, 1.0 / self.theta);
+        let mut rounds = SvgdlRounds {
+            params: self,
+            iter: 0,
+            wants_sums: false,
+            d,
+            multipliers: None,
+            svm,
+            coding,
+            progress: SvgdlProgress::default(),
+        };
+        rounds.begin_iteration(moments, watch)?;
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = moments.counts.len();
         let d = message.take("dictionary", m, None)?;
@@ -100,8 +96,8 @@ impl SvgdlRounds {
             return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
         }
         let progress = message.take_row("progress", 3)?;
-        Ok(SvgdlRounds {
-            params,
+        Ok(Box::new(SvgdlRounds {
+            params: self,
             iter: message.get("iter")?,
             wants_sums: message.get("wants_sums")?,
             d,
@@ -109,19 +105,7 @@ impl SvgdlRounds {
             svm,
             coding,
             progress: SvgdlProgress { residual: progress[0], codes: progress[1], change: progress[2] },
-        })
-    }
-}
-
-impl Partitioned for Svgdl {
-    const SCATTER: Scatter = Scatter::ByClass;
-
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(SvgdlRounds::begin(self, moments, scatters, watch)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(SvgdlRounds::restore(self, message, moments)?))
+        }))
     }
 }
 
