@@ -17,7 +17,7 @@ pub(crate) const NO_CLOSED_FORM: &str = "this method has no ONNX form: its decis
 
 /// A learned model: immutable, and usable from many threads at once.
 pub trait Classifier: Any + Send + Sync {
-    /// Its classes and what a sample must be.
+    /// Its classes, what a sample must be, and how it can decide.
     fn header(&self) -> &Header;
 
     /// Number of features a sample must have.
@@ -47,11 +47,13 @@ pub trait Classifier: Any + Send + Sync {
     }
 
     /// The decision rules this model can score with; [`Classifier::score_block`] uses [`Classifier::rule`].
-    fn rules(&self) -> &'static [&'static str];
+    fn rules(&self) -> &'static [&'static str] {
+        self.header().rules
+    }
 
     /// The rule in use.
     fn rule(&self) -> &'static str {
-        self.rules()[0]
+        self.rules()[self.header().rule]
     }
 
     /// Scores of every rule in the order of [`Classifier::rules`], each classes x samples, larger = more likely.
@@ -59,8 +61,7 @@ pub trait Classifier: Any + Send + Sync {
 
     /// Scores of the rule in use.
     fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        let in_use = self.rules().iter().position(|&rule| rule == self.rule()).unwrap_or(0);
-        self.score_rules_block(x).swap_remove(in_use)
+        self.score_rules_block(x).swap_remove(self.header().rule)
     }
 
     /// What [`crate::Fit::readout`] makes scores of the rule in use from; each classes x samples.
@@ -119,17 +120,25 @@ pub trait Classifier: Any + Send + Sync {
 pub struct Header {
     classes: Vec<String>,
     n_features: usize,
+    rules: &'static [&'static str],
+    /// Place of the rule in use.
+    rule: usize,
 }
 
 impl Header {
-    /// Of a model with these classes, in score order.
-    pub fn new(classes: Vec<String>, n_features: usize) -> Self {
-        Header { classes, n_features }
+    /// Of a model with these classes, in score order, and these rules of decision; the first is in use.
+    pub fn new(classes: Vec<String>, n_features: usize, rules: &'static [&'static str]) -> Self {
+        Header { classes, n_features, rules, rule: 0 }
     }
 
     /// Of a model that was learned from these samples.
-    pub fn of(train: &Dataset) -> Self {
-        Header::new(train.classes().to_vec(), train.n_features())
+    pub fn of(train: &Dataset, rules: &'static [&'static str]) -> Self {
+        Header::new(train.classes().to_vec(), train.n_features(), rules)
+    }
+
+    /// With the rule at this place in use.
+    pub fn deciding_by(self, rule: usize) -> Self {
+        Header { rule: rule.min(self.rules.len() - 1), ..self }
     }
 }
 

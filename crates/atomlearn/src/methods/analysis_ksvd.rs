@@ -141,7 +141,7 @@ impl Fit for AnalysisKsvd {
         let analysis = parts.take("analysis")?;
         let cut = parts.take_shaped("threshold", 1, 1)?[(0, 0)];
         let svm = parts.take_svm(Some(analysis.ncols()))?;
-        Ok(AnalysisKsvdModel { header: Header::new(parts.classes, analysis.nrows()), analysis, cut, svm })
+        Ok(AnalysisKsvdModel { header: Header::new(parts.classes, analysis.nrows(), &["svm"]), analysis, cut, svm })
     }
 
     fn redecide(&self, model: &AnalysisKsvdModel, train: &Dataset) -> Result<AnalysisKsvdModel> {
@@ -206,7 +206,12 @@ impl AnalysisKsvd {
         soft(codes.as_mut(), cut);
         let tau = 1.0 / self.theta;
         let svm = svm::fit(&codes, &train.targets(), train.n_classes(), tau, None, watch)?;
-        Ok(AnalysisKsvdModel { header: Header::new(train.classes().to_vec(), analysis.nrows()), analysis, cut, svm })
+        Ok(AnalysisKsvdModel {
+            header: Header::new(train.classes().to_vec(), analysis.nrows(), &["svm"]),
+            analysis,
+            cut,
+            svm,
+        })
     }
 }
 
@@ -305,10 +310,6 @@ impl Classifier for AnalysisKsvdModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

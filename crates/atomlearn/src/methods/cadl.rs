@@ -91,7 +91,7 @@ pub struct CadlModel {
 impl CadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: Blocks, svm: Svm) -> Self {
         let folded = Svm { weights: mul(&analysis, &svm.weights), bias: svm.bias.clone() };
-        CadlModel { header: Header::new(classes, analysis.nrows()), analysis, atoms, svm, folded }
+        CadlModel { header: Header::new(classes, analysis.nrows(), &["svm"]), analysis, atoms, svm, folded }
     }
 }
 
@@ -359,10 +359,6 @@ impl Classifier for CadlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: Some(&self.atoms) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

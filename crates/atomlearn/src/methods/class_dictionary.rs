@@ -70,7 +70,7 @@ impl ClassDictionary {
             |own: MatRef<'_, f64>| LassoCoder::penalized(concat_columns(&[own.to_owned(), shared.clone()]).as_ref());
         let atoms = concat_columns(&[dictionary.clone(), shared.clone()]);
         ClassDictionary {
-            header: Header::new(classes, dictionary.nrows()),
+            header: Header::new(classes, dictionary.nrows(), decision.rules).deciding_by(decision.rule as usize),
             coder: LassoCoder::penalized(&atoms),
             residuals: ClassResiduals::new(dictionary, &blocks),
             local: blocks.ranges().map(|range| with_shared(dictionary.subcols(range.start, range.len()))).collect(),
@@ -170,14 +170,6 @@ impl Classifier for ClassDictionary {
         // Shared atoms belong to no class.
         let classes = Some(&self.blocks).filter(|blocks| blocks.total() == self.atoms.ncols());
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.atoms, classes })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        self.decision.rules
-    }
-
-    fn rule(&self) -> &'static str {
-        Rule::WORDS[self.decision.rule as usize]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -67,7 +67,12 @@ impl Crc {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks) -> Result<CrcModel> {
         let kappa = self.kappa.unwrap_or(KAPPA);
         let coder = RidgeResiduals::new(&dictionary, blocks, kappa, "CRC coder")?;
-        Ok(CrcModel { header: Header::new(classes, dictionary.nrows()), coder, residual: self.residual, dictionary })
+        Ok(CrcModel {
+            header: Header::new(classes, dictionary.nrows(), &["residual"]),
+            coder,
+            residual: self.residual,
+            dictionary,
+        })
     }
 
     /// The best of some powers of ten.
@@ -186,10 +191,6 @@ impl Classifier for CrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.coder.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

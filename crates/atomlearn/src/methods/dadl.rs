@@ -196,7 +196,7 @@ impl Dadl {
     ) -> DadlModel {
         let energy = column_energies(&codes);
         DadlModel {
-            header: Header::new(classes, analysis.nrows()),
+            header: Header::new(classes, analysis.nrows(), &["nearest"]),
             analysis,
             codes,
             sparsity,
@@ -299,10 +299,6 @@ impl Classifier for DadlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["nearest"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -68,7 +68,7 @@ impl DplModel {
     /// From dictionaries, synthesis and analysis.
     pub(super) fn new(classes: Vec<String>, [dictionary, analysis]: [Mat<f64>; 2], atoms: &Blocks) -> Self {
         let residuals = RidgeResiduals::with_map(&dictionary, atoms, analysis.transpose());
-        DplModel { header: Header::new(classes, dictionary.nrows()), dictionary, analysis, residuals }
+        DplModel { header: Header::new(classes, dictionary.nrows(), &["residual"]), dictionary, analysis, residuals }
     }
 
     /// From the parts of a model file.
@@ -334,10 +334,6 @@ impl Classifier for DplModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.residuals.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

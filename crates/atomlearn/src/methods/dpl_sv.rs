@@ -72,6 +72,7 @@ params! {
 
 /// The learned pairs of dictionaries and the SVMs on their projections.
 pub struct DplSvModel {
+    header: Header,
     pairs: DplModel,
     svm: Svm,
     /// `Omega^T U` with its bias: scores of samples without their projections.
@@ -245,7 +246,8 @@ impl DplSv {
 
     fn model(&self, pairs: DplModel, svm: Svm) -> DplSvModel {
         let folded = Svm { weights: mul(pairs.analysis(), &svm.weights), bias: svm.bias.clone() };
-        DplSvModel { pairs, svm, folded, rule: self.rule }
+        let header = Header::new(pairs.classes().to_vec(), pairs.n_features(), Rule::WORDS);
+        DplSvModel { header: header.deciding_by(self.rule as usize), pairs, svm, folded, rule: self.rule }
     }
 }
 
@@ -262,7 +264,7 @@ fn projected(omega: &[Mat<f64>], train: &Dataset) -> Mat<f64> {
 
 impl Classifier for DplSvModel {
     fn header(&self) -> &Header {
-        self.pairs.header()
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -272,14 +274,6 @@ impl Classifier for DplSvModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         self.pairs.atoms()
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        Rule::WORDS
-    }
-
-    fn rule(&self) -> &'static str {
-        self.rules()[self.rule as usize]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -162,7 +162,7 @@ impl Fddl {
 
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
         FddlModel {
-            header: Header::new(classes.to_vec(), dictionary.nrows()),
+            header: Header::new(classes.to_vec(), dictionary.nrows(), Rule::WORDS).deciding_by(self.rule as usize),
             coder: LassoCoder::penalized(&dictionary),
             residuals: ClassResiduals::new(&dictionary, &blocks),
             params: self.clone(),
@@ -338,17 +338,6 @@ impl Classifier for FddlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        Rule::WORDS
-    }
-
-    fn rule(&self) -> &'static str {
-        match self.params.rule {
-            Rule::Global => "global",
-            Rule::Local => "local",
-        }
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

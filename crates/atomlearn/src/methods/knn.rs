@@ -30,7 +30,7 @@ impl Knn {
     fn model(&self, classes: Vec<String>, samples: Mat<f64>, blocks: Blocks) -> KnnModel {
         let targets = blocks.labels();
         KnnModel {
-            header: Header::new(classes, samples.nrows()),
+            header: Header::new(classes, samples.nrows(), &["votes"]),
             k: self.k.min(targets.len()),
             targets,
             blocks,
@@ -65,10 +65,6 @@ impl Classifier for KnnModel {
     fn store(&self, parts: &mut Parts) {
         parts.put("samples", &self.samples);
         parts.put_blocks("sample_counts", &self.blocks);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["votes"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -290,7 +290,7 @@ impl LcdlSv {
         let coder = RidgeResiduals::new(&dictionary, blocks, self.eta1(), "LCDL-SV test coder")?;
         let folded = mul(svm.weights.transpose(), coder.map());
         Ok(LcdlSvModel {
-            header: Header::new(classes, dictionary.nrows()),
+            header: Header::new(classes, dictionary.nrows(), Rule::WORDS).deciding_by(self.rule() as usize),
             folded,
             svm,
             coder,
@@ -336,14 +336,6 @@ impl Classifier for LcdlSvModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.coder.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        Rule::WORDS
-    }
-
-    fn rule(&self) -> &'static str {
-        self.rules()[self.rule as usize]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -137,14 +137,14 @@ impl Fit for Lda {
         let Svm { weights, bias } = discriminants(within, &means, &counts, s, n_features, watch)?;
         let weights = basis.map_or_else(|| weights.clone(), |basis| mul(&basis, &weights));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
-        let header = Header::new(given.classes().to_vec(), weights.nrows());
+        let header = Header::new(given.classes().to_vec(), weights.nrows(), &["linear"]);
         Ok(LdaModel { header, linear: Svm { weights, bias }.seen_from(&origin) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
         let weights = parts.take_shaped("weights", None, parts.classes.len())?;
         let bias = parts.take_row("bias", parts.classes.len())?;
-        Ok(LdaModel { header: Header::new(parts.classes, weights.nrows()), linear: Svm { weights, bias } })
+        Ok(LdaModel { header: Header::new(parts.classes, weights.nrows(), &["linear"]), linear: Svm { weights, bias } })
     }
 }
 
@@ -278,10 +278,6 @@ impl Classifier for LdaModel {
     fn store(&self, parts: &mut Parts) {
         parts.put("weights", &self.linear.weights);
         parts.put_row("bias", &self.linear.bias);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

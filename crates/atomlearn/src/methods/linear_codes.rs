@@ -39,7 +39,7 @@ impl LinearCodes {
 
     fn new(classes: Vec<String>, atoms: Mat<f64>, map: Option<Mat<f64>>, weights: Mat<f64>) -> Self {
         let folded = mul(&weights, map_of(&atoms, map.as_ref()));
-        LinearCodes { header: Header::new(classes, atoms.nrows()), atoms, map, weights, folded }
+        LinearCodes { header: Header::new(classes, atoms.nrows(), &["linear"]), atoms, map, weights, folded }
     }
 
     /// The same atoms with a newly fitted classifier.
@@ -91,10 +91,6 @@ impl Classifier for LinearCodes {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: self.kind(), columns: &self.atoms, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -81,12 +81,12 @@ impl Fit for LinearSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let targets = train.targets();
         let svm = svm::fit_weighted(train.x(), &targets, train.weights(), train.n_classes(), tau, None, watch)?;
-        Ok(LinearSvmModel { header: Header::of(train), svm })
+        Ok(LinearSvmModel { header: Header::of(train, &["svm"]), svm })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LinearSvmModel> {
         let svm = parts.take_svm(None)?;
-        Ok(LinearSvmModel { header: Header::new(parts.classes, svm.weights.nrows()), svm })
+        Ok(LinearSvmModel { header: Header::new(parts.classes, svm.weights.nrows(), &["svm"]), svm })
     }
 }
 
@@ -123,10 +123,6 @@ impl Classifier for LinearSvmModel {
 
     fn store(&self, parts: &mut Parts) {
         parts.put_svm(&self.svm);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -79,7 +79,7 @@ impl Lrc {
             return Err(Error::Data("every training sample is zero: there is nothing to regress on".into()));
         }
         let bases = concat_columns(&bases);
-        Ok(LrcModel { header: Header::new(classes, bases.nrows()), bases, blocks })
+        Ok(LrcModel { header: Header::new(classes, bases.nrows(), &["residual"]), bases, blocks })
     }
 
     /// The best of some powers of ten.
@@ -148,7 +148,7 @@ impl Fit for Lrc {
 
     fn restore(&self, mut parts: Parts) -> Result<LrcModel> {
         let (bases, blocks) = parts.take_class_atoms("bases", None)?;
-        Ok(LrcModel { header: Header::new(parts.classes, bases.nrows()), bases, blocks })
+        Ok(LrcModel { header: Header::new(parts.classes, bases.nrows(), &["residual"]), bases, blocks })
     }
 }
 
@@ -186,10 +186,6 @@ impl Classifier for LrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.bases, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

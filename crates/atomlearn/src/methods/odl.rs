@@ -450,7 +450,13 @@ impl OdlModel {
         let coder = LassoCoder::penalized(&learned.dictionary);
         // The coder has it.
         let learned = Learned { gram: Mat::new(), ..learned };
-        OdlModel { header: Header::new(classes, learned.dictionary.nrows()), learned, weights, coder, lambda }
+        OdlModel {
+            header: Header::new(classes, learned.dictionary.nrows(), &["linear"]),
+            learned,
+            weights,
+            coder,
+            lambda,
+        }
     }
 
     fn codes(&self, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -472,10 +478,6 @@ impl Classifier for OdlModel {
     fn atoms(&self) -> Option<Atoms<'_>> {
         let columns = &self.learned.dictionary;
         Some(Atoms { kind: AtomKind::Dictionary, columns, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -60,7 +60,7 @@ impl ProCrc {
         let products = gram(&dictionary);
         let system = system(&products, &blocks, self.lambda.unwrap_or(LAMBDA), self.gamma.unwrap_or(GAMMA));
         let coder = Spd::new(system, "ProCRC coder")?.solve(dictionary.transpose());
-        Ok(ProCrcModel { header: Header::new(classes, dictionary.nrows()), dictionary, blocks, coder })
+        Ok(ProCrcModel { header: Header::new(classes, dictionary.nrows(), &["residual"]), dictionary, blocks, coder })
     }
 
     fn in_words(&self) -> String {
@@ -207,10 +207,6 @@ impl Classifier for ProCrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -155,7 +155,7 @@ impl Fit for RbfSvm {
         let svm = svm::fit_weighted(&features, &targets, weights, train.n_classes(), tau, None, watch)?;
         let dual = Svm { weights: mul(map.root(), &svm.weights), bias: svm.bias };
         let gamma = map.gamma()[(0, 0)];
-        Ok(RbfSvmModel { header: Header::of(train), samples: train.x().to_owned(), dual, gamma })
+        Ok(RbfSvmModel { header: Header::of(train, &["svm"]), samples: train.x().to_owned(), dual, gamma })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RbfSvmModel> {
@@ -165,7 +165,7 @@ impl Fit for RbfSvm {
         if !(gamma.is_finite() && gamma > 0.0) {
             return Err(Error::Data("the model's kernel has no width".into()));
         }
-        Ok(RbfSvmModel { header: Header::new(parts.classes, samples.nrows()), samples, dual, gamma })
+        Ok(RbfSvmModel { header: Header::new(parts.classes, samples.nrows(), &["svm"]), samples, dual, gamma })
     }
 }
 
@@ -178,10 +178,6 @@ impl Classifier for RbfSvmModel {
         parts.put("samples", &self.samples);
         parts.put_svm(&self.dual);
         parts.put_row("gamma", &[self.gamma]);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -71,12 +71,12 @@ impl Fit for Ridge {
         let root = |i: usize| roots.as_ref().map_or(1.0, |roots| roots[i]);
         let onehot = |c: usize, i: usize| if targets[i] == c { root(i) } else { 0.0 };
         let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), onehot);
-        Ok(RidgeModel { header: Header::of(train), weights: mul(&onehot, &map) })
+        Ok(RidgeModel { header: Header::of(train, &["linear"]), weights: mul(&onehot, &map) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RidgeModel> {
         let weights = parts.take_shaped("weights", parts.classes.len(), None)?;
-        Ok(RidgeModel { header: Header::new(parts.classes, weights.ncols()), weights })
+        Ok(RidgeModel { header: Header::new(parts.classes, weights.ncols(), &["linear"]), weights })
     }
 }
 
@@ -139,10 +139,6 @@ impl Classifier for RidgeModel {
 
     fn store(&self, parts: &mut Parts) {
         parts.put("weights", &self.weights);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

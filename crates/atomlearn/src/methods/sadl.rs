@@ -103,7 +103,13 @@ pub struct SadlModel {
 impl SadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, structure: Mat<f64>, classifier: Mat<f64>) -> Self {
         let folded = mul(mul(&classifier, &structure), analysis.transpose());
-        SadlModel { header: Header::new(classes, analysis.nrows()), analysis, structure, classifier, folded }
+        SadlModel {
+            header: Header::new(classes, analysis.nrows(), &["linear"]),
+            analysis,
+            structure,
+            classifier,
+            folded,
+        }
     }
 }
 
@@ -445,10 +451,6 @@ impl Classifier for SadlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

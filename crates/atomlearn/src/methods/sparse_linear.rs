@@ -131,13 +131,13 @@ impl SparseLinear {
     pub fn new(classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>, wanted: Option<usize>) -> Self {
         let sparsity = sparsity(wanted, dictionary.nrows(), dictionary.ncols());
         let coder = SparseCoder::Omp { gram: gram(&dictionary), sparsity };
-        SparseLinear { header: Header::new(classes, dictionary.nrows()), dictionary, weights, coder }
+        SparseLinear { header: Header::new(classes, dictionary.nrows(), &["linear"]), dictionary, weights, coder }
     }
 
     /// With codes by the lasso; all sizes must agree.
     pub fn by_lasso(classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>, penalty: f64) -> Self {
         let coder = SparseCoder::Lasso { coder: LassoCoder::penalized(&dictionary), penalty };
-        SparseLinear { header: Header::new(classes, dictionary.nrows()), dictionary, weights, coder }
+        SparseLinear { header: Header::new(classes, dictionary.nrows(), &["linear"]), dictionary, weights, coder }
     }
 
     /// The model of atoms learned in the span of the samples.
@@ -193,10 +193,6 @@ impl Classifier for SparseLinear {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

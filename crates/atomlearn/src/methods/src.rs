@@ -66,7 +66,7 @@ impl Src {
             _ => LassoCoder::plain(dictionary.as_ref()),
         };
         SrcModel {
-            header: Header::new(classes, dictionary.nrows()),
+            header: Header::new(classes, dictionary.nrows(), &["residual"]),
             coder,
             residuals,
             params: self.clone(),
@@ -133,10 +133,6 @@ impl Classifier for SrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

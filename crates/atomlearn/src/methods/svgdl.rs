@@ -97,7 +97,7 @@ impl Svgdl {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(&dictionary, self.lambda1, "SVGDL coder")?;
         let folded = Svm { weights: mul(map.transpose(), &svm.weights), bias: svm.bias.clone() };
-        Ok(SvgdlModel { header: Header::new(classes, dictionary.nrows()), dictionary, svm, map, folded })
+        Ok(SvgdlModel { header: Header::new(classes, dictionary.nrows(), &["svm"]), dictionary, svm, map, folded })
     }
 
     /// `a`, the strength of the pull.
@@ -218,10 +218,6 @@ impl Classifier for SvgdlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -32,7 +32,7 @@ impl AutoModel {
         let Learned { chosen, log_probabilities, judged, weights, facts, .. } = learned;
         let left_out = report::LeftOutProbabilities::new(log_probabilities, &judged, weights);
         let report = AutoReport::new(&classes, &chosen, &left_out, facts.warnings());
-        Ok(AutoModel { header: Header::new(classes, n_features), chosen, stages, parts, report, left_out })
+        Ok(AutoModel { header: Header::new(classes, n_features, &["fused"]), chosen, stages, parts, report, left_out })
     }
 
     pub(super) fn restore(mut parts: Parts) -> Result<Self> {
@@ -125,10 +125,6 @@ impl Classifier for AutoModel {
 
     fn store(&self, parts: &mut Parts) {
         self.parts.iter().for_each(|(name, part)| parts.put(name, part));
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["fused"]
     }
 
     /// Logarithms of the probabilities.

@@ -100,14 +100,6 @@ impl Classifier for LrsdlModel {
         self.atoms.atoms()
     }
 
-    fn rules(&self) -> &'static [&'static str] {
-        GLOBAL_LOCAL
-    }
-
-    fn rule(&self) -> &'static str {
-        self.atoms.rule()
-    }
-
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         vec![self.params.readout(&self.global_terms(x)), self.local_scores(x)]
     }
