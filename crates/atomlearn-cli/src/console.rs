@@ -81,15 +81,15 @@ impl Console {
 
     /// Warns, even with `--quiet`.
     pub fn warn(&self, text: &str) {
-        self.labelled("warning", "\x1b[1;33m", text);
+        self.labeled("warning", "\x1b[1;33m", text);
     }
 
     /// Says what went wrong.
     pub fn error(&self, text: &str) {
-        self.labelled("error", "\x1b[1;31m", text);
+        self.labeled("error", "\x1b[1;31m", text);
     }
 
-    fn labelled(&self, label: &str, style: &str, text: &str) {
+    fn labeled(&self, label: &str, style: &str, text: &str) {
         let label = if self.color_stderr { format!("{style}{label}:\x1b[0m") } else { format!("{label}:") };
         let _ = writeln!(std::io::stderr(), "{label} {}", brief(&with_flags(text), VALUE_LETTERS));
     }

@@ -63,20 +63,20 @@ impl DataArgs {
         if self.has_views() {
             return Ok(self.with_views(input.read_once(&options)?, &options)?.told(console));
         }
-        let unlabelled = ReadOptions { y: Some("none".into()), ..options.clone() };
+        let unlabeled = ReadOptions { y: Some("none".into()), ..options.clone() };
         if options.schema.is_some() {
-            return Ok(input.read_once(&unlabelled)?.told(console));
+            return Ok(input.read_once(&unlabeled)?.told(console));
         }
         // The model knows nothing of tables: what has as many features as it takes is right.
-        let labelled = input.read(&options);
+        let labeled = input.read(&options);
         let n_features = model.prep().n_features();
         let fits = |source: &Source| source.raw.x.nrows() == n_features;
-        if labelled.as_ref().is_ok_and(fits) || self.y.is_some() || self.labels.is_some() {
-            return Ok(labelled?.told(console));
+        if labeled.as_ref().is_ok_and(fits) || self.y.is_some() || self.labels.is_some() {
+            return Ok(labeled?.told(console));
         }
-        match input.read(&unlabelled) {
+        match input.read(&unlabeled) {
             Ok(source) if fits(&source) => Ok(source.told(console)),
-            _ => Ok(labelled?.told(console)),
+            _ => Ok(labeled?.told(console)),
         }
     }
 
@@ -143,7 +143,7 @@ impl DataArgs {
     }
 
     /// Reads DATA with its labels, to be put through a model.
-    pub fn read_labelled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
+    pub fn read_labeled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
         let options = self.options_for(model)?;
         let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
         let label = options.schema.as_ref().and_then(|schema| schema.label.as_ref());

@@ -121,8 +121,8 @@ impl SourceArgs {
         let Some(splits) = &self.splits else { return Ok((listed, left_out)) };
         let (listed, broken) = image_part::readable(self.making.skip_broken, listed, console)?;
         left_out.broken = images::unreadable(&broken);
-        let labelled = image_part::labelled(folder, &listed)?;
-        let split = read_splits(splits, &labelled, self.splits_from, console)?.splits.swap_remove(0);
+        let labeled = image_part::labeled(folder, &listed)?;
+        let split = read_splits(splits, &labeled, self.splits_from, console)?.splits.swap_remove(0);
         Ok((split.train.iter().map(|&i| listed[i].clone()).collect(), left_out))
     }
 

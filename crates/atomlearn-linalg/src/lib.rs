@@ -25,7 +25,7 @@ pub use gemm::{
 pub use inverse::spd_inverse;
 pub use lanes::{
     add_columns, any_at_least, argmax_columns, axpy, column, column_major, dot, exp, first_not_finite, largest,
-    largest_magnitude, vectorised,
+    largest_magnitude, vectorized,
 };
 pub use leading::sym_eig_leading;
 pub use spd::{Spd, norm1, solve_upper};

@@ -120,8 +120,8 @@ fn columns_are_found_by_name_in_any_order() {
 #[test]
 fn tables_without_names_go_by_the_number_of_columns() {
     let trained = csv("1.5,2,a\n3,4,b\n5,6,a\n");
-    let labelled = open("b.csv", "1.5,2,a\n3,4,b\n5,6,a\n", &later(&trained)).unwrap();
-    assert_eq!((&labelled.x, &labelled.labels), (&trained.x, &trained.labels));
+    let labeled = open("b.csv", "1.5,2,a\n3,4,b\n5,6,a\n", &later(&trained)).unwrap();
+    assert_eq!((&labeled.x, &labeled.labels), (&trained.x, &trained.labels));
     let plain = open("b.csv", "1.5,2\n3,4\n5,6\n", &later(&trained)).unwrap();
     assert_eq!((&plain.x, &plain.labels), (&trained.x, &None));
     let message = open("b.csv", "1,2,3,4\n", &later(&trained)).unwrap_err().to_string();

@@ -51,7 +51,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             (LabData::new(&source.name, source.sha256, source.raw)?, Some(left_out))
         }
         None if args.skip_broken => return Err(Failure::usage("--skip-broken is for a folder of images")),
-        None => (args.reading.read_labelled_for(&args.data, &model, console)?, None),
+        None => (args.reading.read_labeled_for(&args.data, &model, console)?, None),
     };
     let (places, part) = match &args.splits {
         Some(path) => (

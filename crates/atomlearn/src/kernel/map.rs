@@ -14,7 +14,7 @@
 use super::{Gamma, Kernel, far_origin, plain_distances};
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, View, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
-use crate::pca::centred;
+use crate::pca::centered;
 use crate::{Error, NameKind, Observer, Result};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
@@ -181,7 +181,7 @@ pub fn spread_out(x: impl View, count: usize, seed: u64) -> Mat<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut chosen = vec![rng.random_range(0..x.ncols())];
     let mut nearest = vec![f64::INFINITY; x.ncols()];
-    let moved = far_origin(x).map(|origin| centred(x, &origin));
+    let moved = far_origin(x).map(|origin| centered(x, &origin));
     let seen = moved.as_ref().map_or(x, Mat::as_ref);
     while chosen.len() < count {
         let last = chosen[chosen.len() - 1];

@@ -17,7 +17,7 @@ use crate::loo::choice::{Jury, Verdict, decade, decades, descend, settled};
 use crate::loo::grouped::GroupedFolds;
 use crate::observe::Trace;
 use crate::params::{Domain, params};
-use crate::pca::{centred, mean};
+use crate::pca::{centered, mean};
 use crate::svm::{self, Svm};
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
@@ -55,7 +55,7 @@ impl Fit for LinearSvm {
         if self.theta.is_some() {
             return Ok(self.clone());
         }
-        let x = centred(train.x(), &mean(train.x()));
+        let x = centered(train.x(), &mean(train.x()));
         let values = decades(2.0 / decade(0.5 / Kernel::Rbf.width(Gamma::Auto(1.0), train.x())), POWERS);
         if let Some(groups) = train.groups() {
             let with = |theta: f64| LinearSvm { theta: Some(theta) };

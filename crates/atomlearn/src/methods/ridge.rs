@@ -122,7 +122,7 @@ impl Ridge {
         let along = factor.solve(&mean);
         let weight = n / (1.0 + n * inner(&mean, &along));
         // The class sums are their centred parts and `counts_c mu`; what the inverse makes of `mu` is `along weight / n`.
-        let mut weights = factor.solve(moments.centred_sums());
+        let mut weights = factor.solve(moments.centered_sums());
         let seen = mul(mean.transpose(), &weights);
         let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
         mul_add(weights.as_mut(), 1.0, &along, &back);

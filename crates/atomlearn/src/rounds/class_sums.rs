@@ -48,7 +48,7 @@ impl ClassSums {
     }
 
     /// The means as seen from the mean of all samples, and that mean.
-    pub(crate) fn centred_means(&self) -> (Mat<f64>, Vec<f64>) {
+    pub(crate) fn centered_means(&self) -> (Mat<f64>, Vec<f64>) {
         let n = self.n_samples();
         let (m, n_classes) = self.means.shape();
         let middle = |i: usize| (0..n_classes).map(|c| self.counts[c] * self.means[(i, c)]).sum::<f64>() / n;
@@ -58,7 +58,7 @@ impl ClassSums {
 
     /// The same as [`Moments`], and the scatter of all samples about their mean.
     pub(crate) fn moments(&self) -> (Moments, Mat<f64>) {
-        let (apart, _) = self.centred_means();
+        let (apart, _) = self.centered_means();
         let mut scatter = self.within.clone();
         for (c, count) in self.counts.iter().enumerate() {
             let d = apart.subcols(c, 1);

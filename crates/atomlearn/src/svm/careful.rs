@@ -19,7 +19,7 @@
 use super::{STAGE, sign};
 use super::{Svm, optimality};
 use crate::linalg::{Spd, add_diagonal, diagonal, dot, mul, outer_gram, qr, scaled_columns, select_columns};
-use crate::pca::{centred, weighted_mean};
+use crate::pca::{centered, weighted_mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -179,9 +179,9 @@ impl ClassProblem<'_> {
         let y = select_columns(self.z, &active);
         let middle = weighted_mean(&y, &w[..]);
         // Everything that is summed over samples has the root of the weight twice.
-        let y = scaled_columns(centred(&y, &middle), |p| w[p].sqrt());
-        let centred_pull = Mat::from_fn(active.len(), 1, |p, _| w[p].sqrt() * (pull[p] - mean_pull));
-        let mut downhill = mul(&y, &centred_pull);
+        let y = scaled_columns(centered(&y, &middle), |p| w[p].sqrt());
+        let centered_pull = Mat::from_fn(active.len(), 1, |p, _| w[p].sqrt() * (pull[p] - mean_pull));
+        let mut downhill = mul(&y, &centered_pull);
         (0..u.len()).for_each(|k| downhill[(k, 0)] -= self.tau * u[k]);
 
         let mut system = outer_gram(&y);

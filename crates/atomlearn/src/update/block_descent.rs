@@ -132,6 +132,7 @@ mod tests {
     use super::super::{tests::problem, value};
     use super::*;
     use crate::linalg::{column_norms, gram, outer_gram};
+    use crate::testing::noise;
 
     #[test]
     fn every_atom_lowers_the_objective_and_stays_in_the_ball() {

@@ -47,7 +47,7 @@ pub(super) struct Candidate {
 impl Candidate {
     /// Judges leave-one-out scores, classes x samples; the fit begins at the choice's weight.
     pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>) -> Result<Self> {
-        let choice = Choice { scale: fusion::normalise_by_own_scale(&mut scores, judge.weights()), ..choice };
+        let choice = Choice { scale: fusion::normalize_by_own_scale(&mut scores, judge.weights()), ..choice };
         let scores = scores.transpose().to_owned();
         let alone = if judge.hears_anyone() {
             judge.alone(&scores, choice.weight)?

@@ -3,7 +3,7 @@
 use super::model::AutoModel;
 use super::views::View;
 use crate::linalg::{column, column_energies, mul};
-use crate::{Error, MatRef, Result};
+use crate::{Classifier, Error, MatRef, Result};
 use serde::Serialize;
 
 /// A training sample near another sample.

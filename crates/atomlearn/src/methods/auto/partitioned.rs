@@ -84,7 +84,7 @@ impl Rounds for AutoRounds {
             AutoStage::Ranges => Ask::Ranges,
             AutoStage::Pick { counts, .. } => Ask::Pick(whereabouts(moments, counts)),
             AutoStage::Gauge { picked, .. } => {
-                Ask::Gauge(GaugeAsk { centre: moments.mean(), hashes: picked.hashes.clone() })
+                Ask::Gauge(GaugeAsk { center: moments.mean(), hashes: picked.hashes.clone() })
             }
             AutoStage::Kernels(search) => {
                 Ask::SecondMoments { by_class: search.wanted().is_some_and(|wanted| wanted.by_class) }

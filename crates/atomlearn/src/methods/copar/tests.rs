@@ -1,5 +1,5 @@
 use super::*;
-use crate::linalg::{column_norms, normalize_columns, select_columns};
+use crate::linalg::{column_norms, normalize_columns};
 use crate::observe::Trace;
 use crate::testing::{noise, unequal_classes};
 use crate::update::block_descent::descend;

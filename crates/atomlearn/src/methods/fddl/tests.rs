@@ -1,7 +1,7 @@
 use super::codes::class_means;
 use super::*;
 use crate::Step;
-use crate::linalg::{column_norms, select_columns, sym_eig};
+use crate::linalg::{column_norms, sym_eig};
 use crate::observe::Trace;
 use crate::synth;
 use crate::testing::{noise, unequal_classes};

@@ -16,8 +16,7 @@ fn data() -> Dataset {
 }
 
 fn problem(train: &Dataset, atoms: Blocks) -> Problem<'_> {
-    let targets = train.targets();
-    Problem { x: train.x(), labels: one_hot(&targets, train.n_classes()), targets, atoms }
+    Problem { x: train.x(), labels: one_hot(&train.targets(), train.n_classes()), atoms }
 }
 
 /// `A = B M` and `Q = B H`.
@@ -102,7 +101,7 @@ fn without_label_terms_codes_and_atoms_do_not_see_labels() {
     let p = Ledl { lambda: 0.0, omega: 0.0, ..params() };
     let problem = problem(&train, atom_counts(&train, p.atoms_per_class, &mut ()));
     let now = p.start(&Span::of(&train).unwrap(), &problem);
-    let model = p.model(train.classes().to_vec(), now.d.clone(), now.w.clone());
+    let model = SparseLinear::by_lasso(train.classes().to_vec(), now.d.clone(), now.w.clone(), p.epsilon);
     assert!((p.codes(&problem, &now) - model.codes_block(train.x()).unwrap()).norm_max() < 1e-4);
     let other = Iterate { w: Mat::from_fn(3, now.w.ncols(), |c, k| ((c + k) % 3) as f64), ..now };
     assert!((p.codes(&problem, &other) - model.codes_block(train.x()).unwrap()).norm_max() < 1e-4);

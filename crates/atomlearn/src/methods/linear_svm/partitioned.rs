@@ -15,7 +15,7 @@ impl Partitioned for LinearSvm {
     const SCATTER: Scatter = Scatter::Together;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
-        let (second, by_class) = bordered(&scatters[0], &moments.centred_sums(), &moments.counts);
+        let (second, by_class) = bordered(&scatters[0], &moments.centered_sums(), &moments.counts);
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         Ok(RoundsStart::Rounds(Box::new(LinearSvmRounds(Newton::from_moments(&second, &by_class, tau)?))))
     }
@@ -31,7 +31,7 @@ impl Partitioned for LinearSvm {
 
 impl Rounds for LinearSvmRounds {
     fn seen_through(&self, prep: &Prep, moments: &Moments) -> Result<Prep> {
-        Ok(prep.centred_at(moments.mean()))
+        Ok(prep.centered_at(moments.mean()))
     }
 
     fn ask(&self, _: &Moments) -> Result<Ask> {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::linalg::{column_norms, normalize_columns, rank_above, select_columns, svd};
+use crate::linalg::{column_norms, normalize_columns, rank_above, svd};
 use crate::methods::fddl::{Fddl, Scaling};
 use crate::observe::Trace;
 use crate::testing::{noise, unequal_classes};

@@ -100,8 +100,8 @@ impl SadlRounds {
                 state.q = self.params.best_structure(&state.w, &sums.zz, goal)?;
                 let half = mul(&state.q, &sums.zz);
                 let structured = mul(&half, state.q.transpose());
-                let labelled = mul(&state.q, sums.lz.transpose());
-                state.w = self.params.best_classifier(structured, &labelled)?;
+                let labeled = mul(&state.q, sums.lz.transpose());
+                state.w = self.params.best_classifier(structured, &labeled)?;
                 let curvature = descent::curvature(&state.q, &state.w, self.params.rho);
                 SparseStep::Descent { length: 1.0 + top_eigenvalue(&curvature), steps: CODE_STEPS }
             }

@@ -3,7 +3,7 @@
 
 use super::Svgdl;
 use crate::init::USUAL_ATOMS;
-use crate::linalg::{Spd, gram, relative_change, trace};
+use crate::linalg::{relative_change, trace};
 use crate::rounds::{
     self, Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
     class_pca_mean, restore_svm, store_svm,

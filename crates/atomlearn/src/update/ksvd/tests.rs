@@ -114,8 +114,7 @@ fn equals_the_explicitly_stacked_form() {
 fn vanishing_labels_leave_plain_ksvd() {
     let x = samples(10, 40);
     let targets = (0..40).map(|i| i % 2).collect::<Vec<_>>();
-    let labelled =
-        Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets: &targets, weights: &[1e-9, 1e-9] }) };
+    let labeled = Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets: &targets, weights: &[1e-9, 1e-9] }) };
     let run = |signals: Signals<'_>| {
         let mut ksvd = KsvdIteration::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
         (0..5).for_each(|_| {
@@ -123,7 +122,7 @@ fn vanishing_labels_leave_plain_ksvd() {
         });
         ksvd.atoms().subrows(0, 10).to_owned()
     };
-    assert!((run(labelled) - run(Signals::plain(x.as_ref()))).norm_max() < 1e-6);
+    assert!((run(labeled) - run(Signals::plain(x.as_ref()))).norm_max() < 1e-6);
 }
 
 #[test]
