@@ -5,7 +5,7 @@ use crate::{Classifier, Dataset, synth};
 
 /// Noise in -0.5..0.5.
 pub fn noise(i: usize, j: usize) -> f64 {
-    (((i + 3) * 7919 + (j + 5) * 104_729 + i * j * 31 + (i ^ j) * 17) % 1009) as f64 / 1009.0 - 0.5
+    (((i + 3) * 7919 + (j + 1) * 104_729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5
 }
 
 /// These samples in this order; they may repeat.

@@ -1,9 +1,13 @@
 use super::*;
 use crate::linalg::{column_norms, select_columns};
-use crate::testing::noise;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+
+/// Noise of full rank, in -0.5..0.5.
+fn noise(i: usize, j: usize) -> f64 {
+    (((i + 3) * 7919 + (j + 5) * 104_729 + i * j * 31 + (i ^ j) * 17) % 1009) as f64 / 1009.0 - 0.5
+}
 
 fn samples(m: usize, n: usize) -> Mat<f64> {
     let mut x = Mat::from_fn(m, n, |i, j| noise(i + 3, j) + if i % 3 == j % 3 { 0.6 } else { 0.0 });
