@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 const HEAD: &str = "\
 # Command line
 
-This page is made from the program's own definitions, and a test says when it is out of date. In the terminal,
-`atomlearn --help` and `atomlearn COMMAND --help` say the same. What comes out as JSON, and the exit codes, are in
-[formats](formats.md).
+This page is made from the program's own definitions, and a test says when it is out of date. In the
+terminal, `atomlearn --help` and `atomlearn COMMAND --help` say the same. What comes out as JSON,
+and the exit codes, are in [formats](formats.md).
 ";
 
 /// The whole page.
@@ -37,7 +37,8 @@ fn write_command(out: &mut String, command: &Command) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").trim();
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
-    write!(out, "\n## {}\n\n{}.\n\n```text\n{usage}\n```\n", command.get_name(), about.trim_end_matches('.')).unwrap();
+    let about = wrapped(&format!("{}.", about.trim_end_matches('.')));
+    write!(out, "\n## {}\n\n{about}\n\n```text\n{usage}\n```\n", command.get_name()).unwrap();
     let own: Vec<&Arg> = command.get_arguments().filter(|a| shown(a) && !a.is_global_set()).collect();
     let mut headings: Vec<Option<&str>> = Vec::new();
     for argument in &own {
@@ -57,6 +58,25 @@ fn write_command(out: &mut String, command: &Command) {
     if let Some(after) = command.get_after_long_help().or(command.get_after_help()) {
         write!(out, "\n```text\n{}\n```\n", after.to_string().trim_end()).unwrap();
     }
+}
+
+/// Paragraphs with lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut paragraphs = Vec::new();
+    for paragraph in text.split("\n\n") {
+        let mut lines: Vec<String> = Vec::new();
+        for word in paragraph.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + word.chars().count() <= 100 => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        paragraphs.push(lines.join("\n"));
+    }
+    paragraphs.join("\n\n")
 }
 
 fn shown(argument: &Arg) -> bool {

@@ -44,3 +44,16 @@ def test_snippets_run_in_order(page, tmp_path):
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(example, tmp_path):
     assert "accuracy" in (said := run(example, tmp_path)) or "test" in said
+
+
+def test_lines_are_short_and_headings_stand_apart():
+    """Lines of at most 100 columns outside tables, code and single long words; an empty line above every heading."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("crates/*/README.md")]
+    assert len(pages) > 50
+    for page in pages:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        lines = text.splitlines()
+        for above, line in zip(["", *lines], lines):
+            code_or_table = line.startswith(("|", "    "))
+            assert len(line) <= 100 or code_or_table or " " not in line.strip("-[] "), f"{page}: {line}"
+            assert not (line.startswith("#") and above.strip() and not above.startswith("<!--")), f"{page}: {line}"

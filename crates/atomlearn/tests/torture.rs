@@ -185,8 +185,8 @@ fn run(method: &'static Method, case: &Case) -> (Cell, String) {
 fn every_method_survives_every_case_and_the_table_says_so() {
     let cases = cases();
     let mut table = format!(
-        "# Numerical torture\n\nEvery method with its defaults on degenerate data, as `cargo test --test torture` finds it. \
-         Samples are raw unless the row says otherwise. Training of the 500 classes ends after two iterations.\n\n\
+        "# Numerical torture\n\nEvery method with its defaults on degenerate data, as `cargo test --test torture` finds it. Samples\n\
+         are raw unless the row says otherwise. Training of the 500 classes ends after two iterations.\n\n\
          - `+`: a finite model; where fresh samples can be told apart, it beats chance\n\
          - `w`: the same, with a warning that says what was done about the data\n\
          - `-`: finite, but no better than chance\n- `x`: refused with a typed error\n\n| data | {} |\n|---|{}\n",
