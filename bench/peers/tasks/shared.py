@@ -158,6 +158,7 @@ def lrsdl_rows(quick: bool, threads: int) -> Iterator[Row]:
             shared_atoms=SHARED,
             max_iter=ITERATIONS,
             tol=0.0,
+            refit=False,
             code_tol=1e-4,
             prep="none",
             n_threads=threads,

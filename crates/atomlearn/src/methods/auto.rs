@@ -62,8 +62,9 @@ pub const DUAL_LIMIT: usize = 4000;
 const MOST_AVERAGED: usize = 24;
 /// Readings that are chosen otherwise.
 const MOST_CHOSEN: usize = 6;
-/// Kernels that are judged at the same time: as many as leave memory for large ones.
-const SIDE_BY_SIDE: usize = 2;
+/// Kernels of more samples than this are judged two at a time, since each takes several matrices of this size; those of fewer all at once,
+/// so that no thread waits for the slowest of two.
+const SIDE_BY_SIDE: usize = 2000;
 /// Weight of a reading that nobody can judge, since every class has one sample.
 const ONLY: f64 = 3.0;
 
@@ -180,10 +181,11 @@ impl Auto {
         let views = self.views_of(train);
         let mut progress = KernelProgress { done: 0, all: views.len() * WIDTHS.len() };
         let mut shortlist = Shortlist::default();
+        let at_once = if train.n_samples() <= SIDE_BY_SIDE { WIDTHS.len() } else { 2 };
         'views: for view in &views {
             let space = Space::new(view.apply(x));
             let median = space.median_distance(weights);
-            for widths in WIDTHS.chunks(SIDE_BY_SIDE) {
+            for widths in WIDTHS.chunks(at_once) {
                 let of_width = |&width: &f64| {
                     let gamma = width / median;
                     let mut store = Mat::new();

@@ -111,7 +111,7 @@ pub(super) fn stages(learned: &Learned) -> Result<Vec<ViewReadings>> {
             CodeForm::Primal { kernels } => primal_stage(view, kernels, chosen),
         }
     };
-    learned.views.iter().map(of_view).collect()
+    learned.views.par_iter().map(of_view).collect()
 }
 
 fn dual_stage<'a>(

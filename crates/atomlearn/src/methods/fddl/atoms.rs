@@ -7,7 +7,7 @@ use crate::{Blocks, Mat, MatRef};
 
 /// Sweeps of the ball-constrained step, and the change of the dictionary that ends them.
 pub(in crate::methods) const SWEEPS: usize = 100;
-const SWEEP_TOL: f64 = 1e-5;
+const SWEEP_TOL: f64 = 1e-4;
 
 /// `J = const - tr(E^T D) + 1/2 tr(F D^T D)` in the dictionary:
 /// `E = X (Z + own blocks of Z)^T`, `F = Z Z^T + own blocks of Z Z^T`.

@@ -1,8 +1,8 @@
 //! The code step of FDDL and LRSDL: a convex problem in all codes at once.
 
 use crate::linalg::{
-    View, axpy, column, column_energies, column_major, concat_columns, dot, gram, inner, mul, mul_add, top_eigenvalue,
-    wide,
+    View, add_columns, axpy, column, column_energies, column_major, concat_columns, dot, gram, inner, mul, mul_add,
+    top_eigenvalue, wide,
 };
 use crate::{Blocks, Mat, MatRef};
 use faer::MatMut;
@@ -10,6 +10,8 @@ use rayon::prelude::*;
 
 /// Columns handled by one task: few enough to stay in a core's own memory, enough to be worth a matrix product.
 const COLUMNS: usize = 96;
+/// Products with codes that have a smaller share of entries go entry by entry.
+const SPARSE: f64 = 0.15;
 /// Sums that go side by side.
 const LANES: usize = 8;
 
@@ -192,7 +194,7 @@ impl<'a> CodeStep<'a> {
                 }
             });
         }
-        mul_add(own_out.as_mut(), 1.0, &self.gram, own_codes);
+        add_atoms(own_out.as_mut(), &self.gram, own_codes);
         if let Some(shared) = &self.shared {
             let lambda2 = self.lambda2;
             for j in 0..z.ncols() {
@@ -303,6 +305,22 @@ impl Moves {
         self.uphill += other.uphill;
         self.change += other.change;
         self.norm += other.norm;
+    }
+}
+
+/// `out += G z`. After the first steps few codes differ from zero, and a sum of their columns of `G` takes less time than a whole product.
+fn add_atoms(mut out: MatMut<'_, f64>, gram: &Mat<f64>, z: MatRef<'_, f64>) {
+    let entries = |j: usize| (0..z.nrows()).filter(move |&k| z[(k, j)] != 0.0);
+    let count: usize = (0..z.ncols()).map(|j| entries(j).count()).sum();
+    if count as f64 > SPARSE * (z.nrows() * z.ncols()) as f64 {
+        mul_add(out, 1.0, gram, z);
+        return;
+    }
+    for j in 0..z.ncols() {
+        let atoms: Vec<usize> = entries(j).collect();
+        let codes: Vec<f64> = atoms.iter().map(|&k| z[(k, j)]).collect();
+        let sum = column_mut(out.as_mut(), j);
+        wide!(add_columns(&codes, |e| gram.col_as_slice(atoms[e]), sum));
     }
 }
 
