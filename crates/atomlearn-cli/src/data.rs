@@ -3,6 +3,7 @@
 use crate::args::{Answer, DataArgs, Way};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::plain::shell_word;
 use atomlearn::io::{self, Note, Orientation, RawData, ReadOptions, TableSchema, Variable};
 use atomlearn::{Error, Mat, Model};
 use atomlearn_lab::data::{LabData, Naming, digest, digest_bytes};
@@ -186,8 +187,7 @@ impl Source {
 
 /// Words as they would be typed.
 pub fn quoted(words: impl IntoIterator<Item = String>) -> String {
-    let quote = |word: String| shlex::try_quote(&word).map_or(word.clone(), |quoted| quoted.into_owned());
-    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
+    words.into_iter().map(|word| shell_word(&word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Training samples and test samples in one, with the split between them.

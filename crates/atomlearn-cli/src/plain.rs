@@ -1,5 +1,6 @@
 //! Text from files made harmless: for the terminal, and for spreadsheets.
 
+pub use atomlearn::io::shell_word;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -60,15 +61,6 @@ pub fn spreadsheet_safe(cell: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(cell)
     }
-}
-
-/// A word as a shell takes it: as it is, or between apostrophes.
-pub fn shell_word(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "._-+/=:,@%~".contains(letter);
-    if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn push(plain: &mut String, letter: char) {

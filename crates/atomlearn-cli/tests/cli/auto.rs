@@ -372,3 +372,16 @@ fn messy_tables_need_the_same_words_as_in_train() {
     let json: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(json["data"]["path"], "stdin");
 }
+
+#[test]
+fn numbers_are_told_in_words_that_fit() {
+    let place = Place::new();
+    // Nothing tells the classes apart, so that none of one is found.
+    let rows: String = (0..40).map(|j| format!("1,{}\n", ["a", "b"][j % 2])).collect();
+    place.write("one.csv", format!("x,class\n{rows}"));
+    let text = place.ok("auto one.csv --report one.html");
+    assert!(text.contains("40 samples, 1 feature, 2 classes") && !text.contains("-0.00"), "{text}");
+    let page = String::from_utf8(crate::read(&place.path("one.html"))).unwrap();
+    assert!(page.contains("40 samples of 1 feature in 2 classes."), "{page}");
+    assert!(page.contains("<code>atomlearn auto one.csv --report one.html</code>"), "{page}");
+}

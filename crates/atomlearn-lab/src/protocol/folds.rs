@@ -31,6 +31,16 @@ pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64)
     if repeats == 0 {
         return Err(atomlearn::Error::param("repeats", 0, "must be at least 1"));
     }
+    let n_classes = data.classes.len();
+    if n_classes == 1 {
+        let only = &data.classes[0];
+        let why = format!("only one class (`{only}`): a comparison needs samples of at least two classes");
+        return Err(atomlearn::Error::Data(why));
+    }
+    if data.targets.len() == n_classes {
+        let why = "every class has a single sample, so none can be held out; a comparison needs two samples or more of a class";
+        return Err(atomlearn::Error::Data(why.into()));
+    }
     let places: Vec<usize> = (0..data.targets.len()).collect();
     let cut = |repeat: u64| stratified(data, &places, folds, seed.wrapping_add(STRIDE.wrapping_mul(repeat)));
     let splits = (1..=repeats as u64).map(cut).collect::<Result<Vec<_>>>()?.concat();

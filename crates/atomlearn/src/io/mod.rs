@@ -35,6 +35,7 @@ pub use digits::digits;
 pub use npy_rows::NpyRows;
 pub use table::{
     Cell, ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, Note, TablePart, TableSchema,
+    shell_word,
 };
 pub use write::write;
 

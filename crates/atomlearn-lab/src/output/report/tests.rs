@@ -431,3 +431,10 @@ fn an_atom_graph_that_joins_no_two_classes_is_not_drawn() {
     graph.edges.retain(|&(i, j, _)| classes[i] == classes[j]);
     assert!(!page(&records).unwrap().contains("id=\"graph0\""));
 }
+
+#[test]
+fn what_stands_between_backticks_is_code_and_nothing_is_markup() {
+    assert_eq!(marked("type `a <b>` & `c`."), "type <code>a &lt;b&gt;</code> &amp; <code>c</code>.");
+    assert_eq!(marked("one ` alone <i>"), "one ` alone &lt;i&gt;");
+    assert_eq!(marked(""), "");
+}

@@ -392,6 +392,15 @@ pub(super) fn matching(labels: LabelTexts, file: &Path, n: usize) -> Result<Vec<
 }
 
 /// At most the first 40 letters.
+/// A word as a shell takes it: as it is, or between apostrophes.
+pub fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "._-+/=:,@%~".contains(letter);
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 pub(super) fn shorten(text: &str) -> String {
     if text.chars().count() <= 40 { text.into() } else { text.chars().take(40).chain("...".chars()).collect() }
 }

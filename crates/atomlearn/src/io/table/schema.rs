@@ -2,7 +2,7 @@
 
 use super::Note;
 use super::cells::{Cell, is_missing, parse_flag, parse_number};
-use super::shorten;
+use super::{shell_word, shorten};
 use crate::{Error, Result};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -305,7 +305,7 @@ pub(super) fn not_a_number(place: &str, text: &str, name: &str, decimal_comma: b
     } else if parse_number(&text.replace([',', ' ', '\u{a0}', '_', '\''], ""), false).is_some() {
         "write numbers without marks between thousands".to_string()
     } else {
-        format!("fix the cell, or leave the column out with --drop {name}")
+        format!("fix the cell, or leave the column out with --drop {}", shell_word(name))
     };
     format!("{place} is `{shown}`, not a number; {advice}")
 }
