@@ -85,7 +85,7 @@ pub enum Command {
     Completions(completions::Args),
 }
 
-/// How to read a data file, where it does not speak for itself.
+/// How to read a data file, where it cannot be inferred.
 #[derive(clap::Args, Clone, Default)]
 #[command(next_help_heading = "Data options")]
 pub struct DataArgs {
@@ -96,8 +96,8 @@ pub struct DataArgs {
     #[arg(long, value_name = "NAME")]
     pub y: Option<String>,
     /// Whether samples are rows or columns, where the labels do not settle it
-    #[arg(long, value_name = "WAY")]
-    pub samples: Option<Way>,
+    #[arg(long, value_name = "rows|columns")]
+    pub samples: Option<OrientationArg>,
     /// A file with the labels: .npy, or text with one label per line
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
@@ -233,7 +233,8 @@ pub struct SplitsFrom {
 
 /// The splits of a file, with a word about how it was understood; a doubt is a warning.
 pub fn read_splits(path: &Path, data: &LabData, from: SplitsFrom, console: &Console) -> Result<Splits, Failure> {
-    let mut told = |text: &str| if text.contains("--splits-from") { console.warn(text) } else { console.note(text) };
+    let mut told =
+        |text: &str| if text.contains("option `splits-from") { console.warn(text) } else { console.note(text) };
     Ok(splits::read(path, data, from.splits_from.map(usize::from), &mut told)?)
 }
 
@@ -287,7 +288,7 @@ impl MetricArg {
 
 /// Which way round a stored matrix lies.
 #[derive(Clone, Copy, ValueEnum)]
-pub enum Way {
+pub enum OrientationArg {
     /// One sample per row
     Rows,
     /// One sample per column

@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table};
+use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table, with_flags};
 use atomlearn_lab::text_table::plain_table;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -70,7 +70,7 @@ impl Console {
     /// Tells the user something that is not a result.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", brief(text, VALUE_LETTERS));
+            let _ = writeln!(std::io::stderr(), "{}", brief(&with_flags(text), VALUE_LETTERS));
         }
     }
 
@@ -81,17 +81,17 @@ impl Console {
 
     /// Warns, even with `--quiet`.
     pub fn warn(&self, text: &str) {
-        self.labelled("warning", "\x1b[1;33m", text);
+        self.labeled("warning", "\x1b[1;33m", text);
     }
 
     /// Says what went wrong.
     pub fn error(&self, text: &str) {
-        self.labelled("error", "\x1b[1;31m", text);
+        self.labeled("error", "\x1b[1;31m", text);
     }
 
-    fn labelled(&self, label: &str, style: &str, text: &str) {
+    fn labeled(&self, label: &str, style: &str, text: &str) {
         let label = if self.color_stderr { format!("{style}{label}:\x1b[0m") } else { format!("{label}:") };
-        let _ = writeln!(std::io::stderr(), "{label} {}", brief(text, VALUE_LETTERS));
+        let _ = writeln!(std::io::stderr(), "{label} {}", brief(&with_flags(text), VALUE_LETTERS));
     }
 
     /// True if progress bars make sense.

@@ -1,6 +1,6 @@
 //! Data files as the user names them; `-` is stdin.
 
-use crate::args::{Answer, DataArgs, Way};
+use crate::args::{Answer, DataArgs, OrientationArg};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::plain::shell_word;
@@ -27,8 +27,8 @@ impl DataArgs {
     /// What the reader needs to know.
     pub fn options(&self) -> ReadOptions {
         let samples = self.samples.map(|way| match way {
-            Way::Rows => Orientation::Rows,
-            Way::Columns => Orientation::Columns,
+            OrientationArg::Rows => Orientation::Rows,
+            OrientationArg::Columns => Orientation::Columns,
         });
         ReadOptions {
             x: self.x.clone(),
@@ -64,20 +64,20 @@ impl DataArgs {
         if self.has_views() {
             return Ok(self.with_views(input.read_once(&options)?, &options)?.told(console));
         }
-        let unlabelled = ReadOptions { y: Some("none".into()), ..options.clone() };
+        let unlabeled = ReadOptions { y: Some("none".into()), ..options.clone() };
         if options.schema.is_some() {
-            return Ok(input.read_once(&unlabelled)?.told(console));
+            return Ok(input.read_once(&unlabeled)?.told(console));
         }
         // The model knows nothing of tables: what has as many features as it takes is right.
-        let labelled = input.read(&options);
+        let labeled = input.read(&options);
         let n_features = model.prep().n_features();
         let fits = |source: &Source| source.raw.x.nrows() == n_features;
-        if labelled.as_ref().is_ok_and(fits) || self.y.is_some() || self.labels.is_some() {
-            return Ok(labelled?.told(console));
+        if labeled.as_ref().is_ok_and(fits) || self.y.is_some() || self.labels.is_some() {
+            return Ok(labeled?.told(console));
         }
-        match input.read(&unlabelled) {
+        match input.read(&unlabeled) {
             Ok(source) if fits(&source) => Ok(source.told(console)),
-            _ => Ok(labelled?.told(console)),
+            _ => Ok(labeled?.told(console)),
         }
     }
 
@@ -144,7 +144,7 @@ impl DataArgs {
     }
 
     /// Reads DATA with its labels, to be put through a model.
-    pub fn read_labelled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
+    pub fn read_labeled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
         let options = self.options_for(model)?;
         let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
         let label = options.schema.as_ref().and_then(|schema| schema.label.as_ref());

@@ -1,7 +1,8 @@
 //! What went wrong, for the user, with the exit code.
 
 use crate::console::Console;
-use atomlearn::Error;
+use crate::plain::with_flags;
+use atomlearn::{Error, NameKind};
 use atomlearn_lab::compare::RunError;
 use std::io::ErrorKind;
 
@@ -47,23 +48,21 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure { code: code(&error), message: format!("{error}{}", hint(&error)) }
+        Failure { code: code(&error), message: with_flags(&error.to_string()) + hint(&error) }
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        Failure { code: code(&error.source), message: format!("{error}{}", hint(&error.source)) }
+        Failure { code: code(&error.source), message: with_flags(&error.to_string()) + hint(&error.source) }
     }
 }
 
 fn code(error: &Error) -> u8 {
     match error {
         Error::Param { .. } => USAGE,
-        Error::Unknown { kind, .. } => match *kind {
-            "variable" | "column" | "class" => BAD_FILE,
-            _ => USAGE,
-        },
+        Error::Unknown { kind: NameKind::Variable | NameKind::Column | NameKind::Class, .. } => BAD_FILE,
+        Error::Unknown { .. } => USAGE,
         Error::Data(_) | Error::Shape { .. } | Error::Format { .. } => BAD_FILE,
         Error::Io { source, .. } => match source.kind() {
             ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::IsADirectory => {
@@ -79,9 +78,11 @@ fn code(error: &Error) -> u8 {
 /// Where to look, for names that are like nothing we know.
 fn hint(error: &Error) -> &'static str {
     match error {
-        Error::Unknown { kind: "method", nearest: None, .. } => "; `atomlearn methods` lists them",
-        Error::Unknown { kind: "parameter", nearest: None, .. } => "; `atomlearn methods KEY` lists those of a method",
-        Error::Unknown { kind: "variable", nearest: None, .. } => "; `atomlearn inspect FILE` lists them",
+        Error::Unknown { kind: NameKind::Method, nearest: None, .. } => "; `atomlearn methods` lists them",
+        Error::Unknown { kind: NameKind::Parameter, nearest: None, .. } => {
+            "; `atomlearn methods KEY` lists those of a method"
+        }
+        Error::Unknown { kind: NameKind::Variable, nearest: None, .. } => "; `atomlearn inspect FILE` lists them",
         _ => "",
     }
 }

@@ -41,7 +41,7 @@ pub fn data(args: &FeatureArgs, kind: Option<&str>, folder: &Path, console: &Con
     };
     let kind = kind.unwrap_or_else(|| images::usual_kind(&images));
     let spec = args.spec(kind)?;
-    let mut data = labelled(folder, &images)?;
+    let mut data = labeled(folder, &images)?;
     let augment = args.augment.unwrap_or_default();
     let handling = Handling { skip_broken: false, augment };
     let (fixed, n_features) = match &spec {
@@ -64,7 +64,7 @@ pub fn data(args: &FeatureArgs, kind: Option<&str>, folder: &Path, console: &Con
 }
 
 /// Labels and names of images, before there are features.
-pub fn labelled(folder: &Path, images: &[ImageFile]) -> Result<LabData, Failure> {
+pub fn labeled(folder: &Path, images: &[ImageFile]) -> Result<LabData, Failure> {
     let raw = RawData {
         labels: images.iter().map(|image| image.class.clone()).collect(),
         names: Some(images.iter().map(|image| image.name.clone()).collect()),

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::FeatureBar;
 use atomlearn::io::RawData;
 use atomlearn::io::pictures::{self, ImageFile, LeftOut, Listing, Picture, Unreadable};
-use atomlearn::{Error, Mat};
+use atomlearn::{Error, Mat, NameKind};
 use atomlearn_features::{
     Augment, Broken, Coding, Crop, Extracted, FeatureMap, FeatureSpec, FisherSpec, Fit, Frame, Handling, KINDS,
     KNOWN_NETWORKS, KnownNetwork, OnnxSpec, PixelsSpec, Pooling, Preset, RandomFaceSpec, SiftSpec, extract, fit,
@@ -32,8 +32,8 @@ pub struct FeatureArgs {
     size: Option<[usize; 2]>,
     /// Images of another shape: squeeze them (stretch), or fill the frame and cut the rest (cover) [pixels, random-face: default
     /// stretch; onnx: default cover, with the usual margin]
-    #[arg(long, value_name = "WAY")]
-    fit: Option<FitWay>,
+    #[arg(long, value_name = "stretch|cover")]
+    fit: Option<FrameFitArg>,
     /// Use this part of every image, in pixels [all kinds]
     #[arg(long, value_name = "WxH+LEFT+TOP")]
     crop: Option<Crop>,
@@ -90,7 +90,7 @@ pub struct FeatureArgs {
 
 /// How images of another shape are made to fit.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum FitWay {
+enum FrameFitArg {
     /// Squeeze or stretch
     Stretch,
     /// Keep the proportions and cut what stands out
@@ -190,7 +190,7 @@ impl FeatureArgs {
     /// What features are wanted.
     pub fn spec(&self, kind: &str) -> Result<FeatureSpec, Failure> {
         if !KINDS.contains(&kind) {
-            return Err(Failure::from(Error::unknown("kind of features", kind, KINDS)));
+            return Err(Failure::from(Error::unknown(NameKind::Features, kind, KINDS)));
         }
         if let Some((flag, kinds)) = self.given().into_iter().find(|(_, kinds)| !kinds.contains(&kind)) {
             return Err(Failure::usage(format!("{flag} is not for {kind}, but for {}", kinds.join(", "))));
@@ -213,7 +213,7 @@ impl FeatureArgs {
         let usual = PixelsSpec::default();
         let [rows, cols] = self.size.unwrap_or([usual.frame.rows, usual.frame.cols]);
         let fit = match self.fit {
-            Some(FitWay::Cover) => Fit::Cover,
+            Some(FrameFitArg::Cover) => Fit::Cover,
             _ => Fit::Stretch,
         };
         PixelsSpec { crop: self.crop, frame: Frame { rows, cols, fit } }
@@ -289,7 +289,7 @@ impl FeatureArgs {
                 Some(PresetName::Imagenet) => Preset::Imagenet,
                 None => usual.preset,
             },
-            stretch: self.fit.map_or(usual.stretch, |fit| fit == FitWay::Stretch),
+            stretch: self.fit.map_or(usual.stretch, |fit| fit == FrameFitArg::Stretch),
             size: self.size,
             batch: self.batch.unwrap_or(1),
         })

@@ -1,6 +1,5 @@
 //! Text from files made harmless: for the terminal, and for spreadsheets.
 
-pub use atomlearn::io::shell_word;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -45,6 +44,14 @@ pub fn printable_table(text: &str, styled: bool) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// A message of the library with its options as flags, to be typed as they stand.
+pub fn with_flags(message: &str) -> String {
+    atomlearn::options_in_words(message, |name, value| match value {
+        Some(value) => format!("--{name} {}", shell_word(value)),
+        None => format!("--{name}"),
+    })
+}
+
 /// At most the first `most` letters, printable.
 pub fn brief(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -61,6 +68,15 @@ pub fn spreadsheet_safe(cell: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(cell)
     }
+}
+
+/// A word as a shell takes it: as it is, or between apostrophes.
+pub fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "._-+/=:,@%~".contains(letter);
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn push(plain: &mut String, letter: char) {
@@ -83,7 +99,6 @@ fn commands(letter: char) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -23,7 +23,7 @@ pub fn preps(texts: &[String]) -> Result<Vec<PrepSpec>, Failure> {
 
 /// Texts that the user gave for parameters.
 #[derive(Clone, Copy)]
-pub struct Own<'a> {
+pub struct Overrides<'a> {
     /// `name=value`, each perhaps with the method's key and a dot before.
     pub set: &'a [String],
     /// `name=value,value`, likewise.
@@ -44,9 +44,9 @@ pub struct TuneFlags {
     pub metric: Metric,
 }
 
-impl Own<'_> {
+impl Overrides<'_> {
     /// Completed parameters of one method, and the grid of all that were not set; `prep` is the user's, if one was given.
-    pub fn of_one(
+    pub fn for_method(
         &self,
         method: &'static Method,
         prep: Option<&PrepSpec>,
@@ -74,7 +74,7 @@ impl Own<'_> {
             let place = place.ok_or_else(|| {
                 Failure::usage(format!("{}: `{}` is not among --methods", path.display(), file.method.key))
             })?;
-            given[place].under(file);
+            given[place].with_file_defaults(file);
         }
         let entry = |(method, given): (&&'static Method, Given)| {
             let (own, params) = method.settle(prep, &given.values).map_err(|e| in_method(e, method))?;
@@ -128,7 +128,7 @@ impl Given {
     }
 
     /// Takes from a file what was not given on the command line.
-    fn under(&mut self, file: ParamsFile) {
+    fn with_file_defaults(&mut self, file: ParamsFile) {
         let mut values = file.params;
         values.extend(std::mem::take(&mut self.values));
         self.values = values;
@@ -158,9 +158,9 @@ pub fn settle(
 ) -> Result<(PrepSpec, Values), Failure> {
     let text = prep.map(str::to_string).or_else(|| file.as_ref().and_then(|file| file.prep.clone()));
     let prep: Option<PrepSpec> = text.map(|text| text.parse()).transpose()?;
-    let mut given = Own { set, grid: &[] }.assign(&[method])?.remove(0);
+    let mut given = Overrides { set, grid: &[] }.assign(&[method])?.remove(0);
     if let Some(file) = file {
-        given.under(file);
+        given.with_file_defaults(file);
     }
     Ok(method.settle(prep.as_ref(), &given.values)?)
 }

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::image_part;
 use crate::images::{self, FeatureArgs};
 use crate::photo_choice;
+use crate::plain::with_flags;
 use crate::progress::TrainWatch;
 use crate::weights::WeightArgs;
 use atomlearn::archive::Content;
@@ -120,8 +121,8 @@ impl SourceArgs {
         let Some(splits) = &self.splits else { return Ok((listed, left_out)) };
         let (listed, broken) = image_part::readable(self.making.skip_broken, listed, console)?;
         left_out.broken = images::unreadable(&broken);
-        let labelled = image_part::labelled(folder, &listed)?;
-        let split = read_splits(splits, &labelled, self.splits_from, console)?.splits.swap_remove(0);
+        let labeled = image_part::labeled(folder, &listed)?;
+        let split = read_splits(splits, &labeled, self.splits_from, console)?.splits.swap_remove(0);
         Ok((split.train.iter().map(|&i| listed[i].clone()).collect(), left_out))
     }
 
@@ -243,7 +244,8 @@ pub fn train_on(
     let train = data.dataset(&places)?;
     // A method whose own preprocessing is none makes its own scales.
     let scales_itself = method.default_prep == "none" && prep.to_string() == "none";
-    let scale = if scales_itself { None } else { scaling::warning(&data, &places, &prep) };
+    let scale =
+        if scales_itself { None } else { scaling::warning(&data, &places, &prep).map(|text| with_flags(&text)) };
     let start = Instant::now();
 
     // The checkpoint belongs to prepared samples, so the two steps of a recipe are taken one by one.

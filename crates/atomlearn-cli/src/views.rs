@@ -5,7 +5,7 @@ use crate::data::{Input, Source};
 use crate::failure::Failure;
 use atomlearn::io::{RawData, ReadOptions};
 use atomlearn::prep::views_text;
-use atomlearn::{Error, Mat};
+use atomlearn::{Error, Mat, NameKind};
 use atomlearn_lab::data::digest_bytes;
 use std::ops::Range;
 use std::path::Path;
@@ -151,7 +151,7 @@ fn column_group(name: &str, columns: &str, data: &Source) -> Result<View, Failur
                     data.name
                 )));
             }
-            _ => return Err(Error::unknown("column", word, known.iter().map(String::as_str)).into()),
+            _ => return Err(Error::unknown(NameKind::Column, word, known.iter().map(String::as_str)).into()),
         }
     }
     Ok(View { name: name.to_string(), columns: ranges })

@@ -104,7 +104,7 @@ fn network_before(file: &mut ModelProto, network: &Network) -> std::result::Resu
     let Input { rows, cols, channels, channels_last } = network.input();
 
     let mut before = GraphProto::default();
-    normalised(&mut before, network.spec().preset, channels, channels_last, &named(&own_input));
+    normalized(&mut before, network.spec().preset, channels, channels_last, &named(&own_input));
     let needed = needed(&graph, &layer);
     for (node, _) in graph.node.iter().zip(&needed).filter(|(_, needed)| **needed) {
         let rename = |names: &[String]| names.iter().map(|name| named(name)).collect();
@@ -132,8 +132,8 @@ fn network_before(file: &mut ModelProto, network: &Network) -> std::result::Resu
     file.opset_import.extend(others);
     file.ir_version = file.ir_version.max(declared.ir_version);
     let shape = shape.map(|side| side.to_string()).join(" x ");
-    let colours = if channels == 1 { "grey" } else { "red, green and blue" };
-    Ok(format!("`image`: 32-bit floats from 0 to 255, images x {shape}, {colours}, brought to that size before"))
+    let colors = if channels == 1 { "grey" } else { "red, green and blue" };
+    Ok(format!("`image`: 32-bit floats from 0 to 255, images x {shape}, {colors}, brought to that size before"))
 }
 
 /// Which nodes the tensor depends on.
@@ -151,7 +151,7 @@ fn needed(graph: &GraphProto, layer: &str) -> Vec<bool> {
 }
 
 /// From values of 0 to 255 in red, green and blue to what the network was trained on: `(image * scale + shift)`, channels in its order.
-fn normalised(before: &mut GraphProto, preset: Preset, channels: usize, channels_last: bool, output: &str) {
+fn normalized(before: &mut GraphProto, preset: Preset, channels: usize, channels_last: bool, output: &str) {
     let mut last = "image".to_string();
     if preset == Preset::Caffe && channels == 3 {
         before.initializer.push(integers("image_order", &[2, 1, 0]));

@@ -210,7 +210,7 @@ pub fn refusal(broken: &[Broken], total: usize) -> Error {
         more => format!("\n  and {more} more"),
     };
     Error::Data(format!(
-        "{} of {total} images cannot be used; fix or remove them, or skip them with --skip-broken:{}{more}",
+        "{} of {total} images cannot be used; fix or remove them, or skip them with option `skip-broken`:{}{more}",
         broken.len(),
         listed.concat()
     ))

@@ -59,10 +59,10 @@ fn taps(from: usize, to: usize) -> Vec<Taps> {
     let stretch = scale.max(1.0);
     let support = 2.0 * stretch;
     let tap = |target: usize| {
-        let centre = (target as f64 + 0.5) * scale;
-        let first = ((centre - support + 0.5).max(0.0)) as usize;
-        let end = ((centre + support + 0.5) as usize).min(from).max(first + 1);
-        let weights: Vec<f64> = (first..end).map(|i| cubic((i as f64 + 0.5 - centre) / stretch)).collect();
+        let center = (target as f64 + 0.5) * scale;
+        let first = ((center - support + 0.5).max(0.0)) as usize;
+        let end = ((center + support + 0.5) as usize).min(from).max(first + 1);
+        let weights: Vec<f64> = (first..end).map(|i| cubic((i as f64 + 0.5 - center) / stretch)).collect();
         let one = f64::from(1 << BITS) / weights.iter().sum::<f64>();
         Taps { first, weights: weights.iter().map(|w| (w * one).round() as i64).collect() }
     };

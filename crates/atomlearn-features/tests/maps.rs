@@ -105,7 +105,10 @@ fn broken_images_are_named_or_skipped() {
     );
     let spec = FeatureSpec::Pixels(PixelsSpec::default());
     let error = fit(&spec, None, &listing.images, &[true; 6], Handling::default(), &()).unwrap_err().to_string();
-    assert!(error.contains("1 of 6") && error.contains("class1/00.png") && error.contains("--skip-broken"), "{error}");
+    assert!(
+        error.contains("1 of 6") && error.contains("class1/00.png") && error.contains("option `skip-broken`"),
+        "{error}"
+    );
     for spec in [spec, FeatureSpec::SiftPyramid(sift())] {
         let (_, some) = fit(&spec, None, &listing.images, &[true; 6], SKIP, &()).unwrap();
         assert_eq!((some.places, some.broken[0].name.as_str()), (vec![0, 1, 3, 4, 5], "class1/00.png"));

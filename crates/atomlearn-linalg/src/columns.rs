@@ -113,10 +113,15 @@ pub fn add_diagonal(a: &mut Mat<f64>, value: f64) {
     (0..a.nrows()).for_each(|i| a[(i, i)] += value);
 }
 
+/// The diagonal.
+pub fn diagonal(a: impl View) -> Vec<f64> {
+    let a = a.view();
+    (0..a.nrows()).map(|i| a[(i, i)]).collect()
+}
+
 /// Sum of the diagonal.
 pub fn trace(a: impl View) -> f64 {
-    let a = a.view();
-    (0..a.nrows()).map(|i| a[(i, i)]).sum()
+    diagonal(a).into_iter().sum()
 }
 
 /// `H`: one column per sample, one in the row of its class and zero elsewhere.

@@ -17,7 +17,7 @@ const LANES: usize = 16;
 #[macro_export]
 macro_rules! wide {
     ($work:expr) => {
-        $crate::vectorised(
+        $crate::vectorized(
             #[inline(always)]
             || $work,
         )
@@ -25,7 +25,7 @@ macro_rules! wide {
 }
 
 /// Runs `work`, which must be written `#[inline(always)] || ..`, compiled for the widest vector instructions; here, [`wide!`] writes it.
-pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+pub fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(work)
 }
 

@@ -15,8 +15,8 @@ mod spd;
 mod spectral;
 
 pub use columns::{
-    ZERO_NORM, add_diagonal, column_energies, column_norms, concat_columns, extreme_direction, frobenius, inner,
-    is_safe_norm, normalize_columns, one_hot, relative_change, select_columns, trace,
+    ZERO_NORM, add_diagonal, column_energies, column_norms, concat_columns, diagonal, extreme_direction, frobenius,
+    inner, is_safe_norm, normalize_columns, one_hot, relative_change, select_columns, trace,
 };
 pub use gemm::{
     add_lower_outer, add_lower_product, gram, gram_into, mirror, mul, mul_add, mul_into, mul_single, outer_gram,
@@ -25,7 +25,7 @@ pub use gemm::{
 pub use inverse::spd_inverse;
 pub use lanes::{
     add_columns, any_at_least, argmax_columns, axpy, column, column_major, dot, exp, first_not_finite, largest,
-    largest_magnitude, vectorised,
+    largest_magnitude, vectorized,
 };
 pub use leading::sym_eig_leading;
 pub use spd::{Spd, norm1, solve_upper};

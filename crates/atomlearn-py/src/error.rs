@@ -1,6 +1,6 @@
 //! Errors of the library as Python exceptions.
 
-use atomlearn::Error;
+use atomlearn::{Error, options_in_words};
 use atomlearn_lab::output_kind::Kind;
 use atomlearn_lab::outputs::{self, Force, Refusal};
 use pyo3::exceptions::{
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What Python users expect: `ValueError` for what they gave, `OSError` for files, `ArithmeticError` for breakdowns.
 pub fn to_python(error: Error) -> PyErr {
-    let text = error.to_string();
+    let text = with_keywords(&error.to_string());
     match error {
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
         Error::Io { .. } => PyOSError::new_err(text),
@@ -19,6 +19,17 @@ pub fn to_python(error: Error) -> PyErr {
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         _ => PyValueError::new_err(text),
     }
+}
+
+/// A message of the library with its options as keywords of Python.
+fn with_keywords(message: &str) -> String {
+    options_in_words(message, |name, value| {
+        let keyword = name.replace('-', "_");
+        match value {
+            Some(value) => format!("`{keyword}=\"{value}\"`"),
+            None => format!("`{keyword}`"),
+        }
+    })
 }
 
 /// JSON that our own Python code should have made right.

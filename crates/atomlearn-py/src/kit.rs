@@ -123,9 +123,9 @@ pub fn dense_sift<'py>(
     let (height, width) = (image.shape()[0], image.shape()[1]);
     let picture = Picture { width, height, channels: 1, pixels: image.as_array().iter().copied().collect() };
     let found = py.detach(|| atomlearn_features::dense_sift(&picture, step, &patches)).map_err(to_python)?;
-    let centre = |i: usize, j: usize| if i == 0 { found.centres[j].0 } else { found.centres[j].1 };
-    let centres = Mat::from_fn(2, found.centres.len(), centre);
-    Ok((rows(py, found.descriptors.as_ref())?, rows(py, centres.as_ref())?))
+    let center = |i: usize, j: usize| if i == 0 { found.centers[j].0 } else { found.centers[j].1 };
+    let centers = Mat::from_fn(2, found.centers.len(), center);
+    Ok((rows(py, found.descriptors.as_ref())?, rows(py, centers.as_ref())?))
 }
 
 /// Does `work` on samples and atoms of as many features, while other Python threads go on.

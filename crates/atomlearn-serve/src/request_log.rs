@@ -117,7 +117,6 @@ fn write_all(lines: &Receiver<String>, mut target: impl Write, lost: &AtomicU64)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

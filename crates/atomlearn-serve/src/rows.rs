@@ -138,24 +138,23 @@ fn parse_csv(bytes: &[u8], header: Option<bool>, expected: Expected, subject: &S
     Ok(Samples { x: data.x, notes, regions: None })
 }
 
-/// What the reader of tables says, without the flags of the command line: a client has a content type, and what it sends.
+/// What the reader of tables says, without the options of who reads a file: a client has a content type, and what it sends.
 fn for_clients(text: &str) -> String {
     const INSTEAD: [(&str, &str); 4] = [
-        ("say --header no", "send it as `text/csv; header=absent`"),
-        ("say --header yes", "send it as `text/csv; header=present`"),
+        ("say option `header = no`", "send it as `text/csv; header=absent`"),
+        ("say option `header = yes`", "send it as `text/csv; header=present`"),
         (
-            "if the comma is the decimal sign, say --decimal , and if it",
+            "if the comma is the decimal sign, say option `decimal = ,` and if it",
             "write the decimal sign as a point; if the comma",
         ),
-        ("if the point is, say --decimal .", "write it so everywhere"),
+        ("if the point is, say option `decimal = .`", "write it so everywhere"),
     ];
-    let text = INSTEAD.iter().fold(text.to_string(), |text, (flag, instead)| text.replace(flag, instead));
-    // The fact comes first; of the advice after it, what needs a flag is left out.
+    let text = INSTEAD.iter().fold(text.to_string(), |text, (option, instead)| text.replace(option, instead));
+    // The fact comes first; of the advice after it, what needs an option is left out.
     let mut clauses = text.split("; ");
     let fact = clauses.next().unwrap_or_default().to_string();
-    let flag = |advice: &&str| advice.split(' ').any(|word| word.starts_with("--") && word.len() > 2);
     clauses.fold(fact, |told, clause| {
-        let advice: Vec<&str> = clause.split(", or ").filter(|advice| !flag(advice)).collect();
+        let advice: Vec<&str> = clause.split(", or ").filter(|advice| !advice.contains("option `")).collect();
         if advice.is_empty() { told } else { format!("{told}; {}", advice.join(", or ")) }
     })
 }

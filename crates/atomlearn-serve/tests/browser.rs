@@ -114,7 +114,7 @@ fn the_page_in_a_browser() {
     example_and_numbers(&mut browser);
     let folder = tempfile::tempdir().unwrap();
     files(&mut browser, folder.path());
-    colours(&mut browser);
+    colors(&mut browser);
     silent(&browser, &digits.url());
     other_methods(&mut browser, &table);
     let mut model = common::blobs_model("crc", "unit");
@@ -200,7 +200,7 @@ fn files(browser: &mut Browser, folder: &Path) {
 }
 
 /// A colour picture has the same grey values in the page as in training, every pixel of them.
-fn colours(browser: &mut Browser) {
+fn colors(browser: &mut Browser) {
     let pixels = (0..8 * 8 * 3).map(|i| (i * 37 % 256) as u8).collect();
     let picture = Picture { width: 8, height: 8, channels: 3, pixels };
     let script = format!(

@@ -103,7 +103,7 @@ impl Checkpoint {
         let format: String = entry(&header, "format")?;
         if format != FORMAT {
             return Err(Error::Data(format!(
-                "format `{format}` is not that of a training in memory ({FORMAT}); what --out-of-core wrote goes on with it"
+                "format `{format}` is not that of a training in memory ({FORMAT}); what option `out-of-core` wrote goes on with it"
             )));
         }
         let trace = blobs.get(TRACE).and_then(|bytes| serde_json::from_slice(bytes).ok());
@@ -158,7 +158,7 @@ mod tests {
             header: Values::from_iter([("format".to_string(), json!("atomlearn.checkpoint/1"))]),
             ..Default::default()
         });
-        assert!(Checkpoint::from_bytes(&other.unwrap()).unwrap_err().to_string().contains("--out-of-core"));
+        assert!(Checkpoint::from_bytes(&other.unwrap()).unwrap_err().to_string().contains("option `out-of-core`"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::dataset::check_finite_from;
 use crate::export::{Graph, Tensor};
 use crate::linalg::{View, argmax_columns};
-use crate::{Blocks, Error, Parts, Result};
+use crate::{Blocks, Dataset, Error, Parts, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use std::any::Any;
@@ -17,11 +17,18 @@ pub(crate) const NO_CLOSED_FORM: &str = "this method has no ONNX form: its decis
 
 /// A learned model: immutable, and usable from many threads at once.
 pub trait Classifier: Any + Send + Sync {
+    /// Its classes, what a sample must be, and how it can decide.
+    fn header(&self) -> &Header;
+
     /// Number of features a sample must have.
-    fn n_features(&self) -> usize;
+    fn n_features(&self) -> usize {
+        self.header().n_features
+    }
 
     /// Class names in score order.
-    fn classes(&self) -> &[String];
+    fn classes(&self) -> &[String] {
+        &self.header().classes
+    }
 
     /// Puts everything in that was learned; with the parameters, enough to rebuild the model: the mirror image of
     /// [`crate::Fit::restore`].
@@ -40,11 +47,13 @@ pub trait Classifier: Any + Send + Sync {
     }
 
     /// The decision rules this model can score with; [`Classifier::score_block`] uses [`Classifier::rule`].
-    fn rules(&self) -> &'static [&'static str];
+    fn rules(&self) -> &'static [&'static str] {
+        self.header().rules
+    }
 
     /// The rule in use.
     fn rule(&self) -> &'static str {
-        self.rules()[0]
+        self.rules()[self.header().rule]
     }
 
     /// Scores of every rule in the order of [`Classifier::rules`], each classes x samples, larger = more likely.
@@ -52,8 +61,7 @@ pub trait Classifier: Any + Send + Sync {
 
     /// Scores of the rule in use.
     fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        let in_use = self.rules().iter().position(|&rule| rule == self.rule()).unwrap_or(0);
-        self.score_rules_block(x).swap_remove(in_use)
+        self.score_rules_block(x).swap_remove(self.header().rule)
     }
 
     /// What [`crate::Fit::readout`] makes scores of the rule in use from; each classes x samples.
@@ -107,6 +115,33 @@ pub trait Classifier: Any + Send + Sync {
     }
 }
 
+/// What every model knows.
+#[derive(Clone, Debug)]
+pub struct Header {
+    classes: Vec<String>,
+    n_features: usize,
+    rules: &'static [&'static str],
+    /// Place of the rule in use.
+    rule: usize,
+}
+
+impl Header {
+    /// Of a model with these classes, in score order, and these rules of decision; the first is in use.
+    pub fn new(classes: Vec<String>, n_features: usize, rules: &'static [&'static str]) -> Self {
+        Header { classes, n_features, rules, rule: 0 }
+    }
+
+    /// Of a model that was learned from these samples.
+    pub fn of(train: &Dataset, rules: &'static [&'static str]) -> Self {
+        Header::new(train.classes().to_vec(), train.n_features(), rules)
+    }
+
+    /// With the rule at this place in use.
+    pub fn deciding_by(self, rule: usize) -> Self {
+        Header { rule: rule.min(self.rules.len() - 1), ..self }
+    }
+}
+
 /// What atoms are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -138,11 +173,7 @@ pub(crate) fn check_features(n_features: usize, x: MatRef<'_, f64>) -> Result<()
     if x.nrows() == n_features {
         return Ok(());
     }
-    Err(Error::Shape {
-        what: "features per sample".into(),
-        expected: format!("{n_features}, as in training"),
-        found: x.nrows().to_string(),
-    })
+    Err(Error::shape("features per sample", format!("{n_features}, as in training"), x.nrows()))
 }
 
 /// What is done with a block: a buffer, the number of its first sample, its samples.

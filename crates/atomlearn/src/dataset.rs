@@ -69,18 +69,10 @@ impl Dataset {
     pub fn from_places(x: impl View, classes: &[String], targets: &[usize], places: &[usize]) -> Result<Self> {
         let x = x.view();
         if targets.len() != x.ncols() {
-            return Err(Error::Shape {
-                what: "labels".into(),
-                expected: format!("one per sample ({})", x.ncols()),
-                found: targets.len().to_string(),
-            });
+            return Err(Error::shape("labels", format!("one per sample ({})", x.ncols()), targets.len()));
         }
         if let Some(target) = targets.iter().find(|&&c| c >= classes.len()) {
-            return Err(Error::Shape {
-                what: "class of a sample".into(),
-                expected: format!("an index into {} classes", classes.len()),
-                found: target.to_string(),
-            });
+            return Err(Error::shape("class of a sample", format!("an index into {} classes", classes.len()), target));
         }
         if places.is_empty() || x.nrows() == 0 {
             return Err(Error::Data(format!("no data: {} samples of {} features", places.len(), x.nrows())));
@@ -107,11 +99,7 @@ impl Dataset {
     /// of one person, for example) are left out together where samples are left out.
     pub fn with_groups(self, groups: &[usize]) -> Result<Self> {
         if groups.len() != self.n_samples() {
-            return Err(Error::Shape {
-                what: "groups".into(),
-                expected: format!("one per sample ({})", self.n_samples()),
-                found: groups.len().to_string(),
-            });
+            return Err(Error::shape("groups", format!("one per sample ({})", self.n_samples()), groups.len()));
         }
         let sorted: Vec<usize> = self.order.iter().map(|&i| groups[i]).collect();
         let same = sorted.iter().all(|&group| group == sorted[0]);
@@ -126,11 +114,11 @@ impl Dataset {
     /// are all one are none.
     pub fn with_weights(self, weights: &[f64]) -> Result<Self> {
         if weights.len() != self.n_samples() {
-            return Err(Error::Shape {
-                what: "weights of samples".into(),
-                expected: format!("one per sample ({})", self.n_samples()),
-                found: weights.len().to_string(),
-            });
+            return Err(Error::shape(
+                "weights of samples",
+                format!("one per sample ({})", self.n_samples()),
+                weights.len(),
+            ));
         }
         if let Some(i) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
             return Err(Error::Data(format!(
@@ -282,11 +270,7 @@ impl Dataset {
     /// The same samples and classes with other features, all of one view; `x` must have as many columns.
     pub fn with_features(&self, x: Mat<f64>) -> Result<Self> {
         if x.ncols() != self.n_samples() {
-            return Err(Error::Shape {
-                what: "samples".into(),
-                expected: self.n_samples().to_string(),
-                found: x.ncols().to_string(),
-            });
+            return Err(Error::shape("samples", self.n_samples(), x.ncols()));
         }
         check_finite(&x)?;
         // Field by field: the features that are replaced are not copied.

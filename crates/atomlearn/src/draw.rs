@@ -61,11 +61,11 @@ impl<'a> ClassDraws<'a> {
     /// Goes to where the streams were when [`ClassDraws::positions`] was asked.
     pub fn seek(&mut self, positions: &[u64]) -> Result<()> {
         if positions.len() != self.streams.len() {
-            return Err(Error::Shape {
-                what: "positions of random streams".into(),
-                expected: format!("one per class ({})", self.streams.len()),
-                found: positions.len().to_string(),
-            });
+            return Err(Error::shape(
+                "positions of random streams",
+                format!("one per class ({})", self.streams.len()),
+                positions.len(),
+            ));
         }
         self.streams.iter_mut().zip(positions).for_each(|(stream, &position)| stream.set_word_pos(position.into()));
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What can go wrong, with the names and numbers a user needs to mend it.
+/// What can go wrong, with the names and numbers a user needs to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,8 +19,8 @@ pub enum Error {
     /// A name that does not exist; `nearest` is a suggestion.
     #[error("unknown {kind} `{name}`{}", suggestion(.nearest))]
     Unknown {
-        /// Kind of thing: "method", "parameter", "variable", ...
-        kind: &'static str,
+        /// What has the name.
+        kind: NameKind,
         /// The name as given.
         name: String,
         /// The nearest right name, if one is near enough.
@@ -74,6 +74,55 @@ impl From<atomlearn_linalg::Breakdown> for Error {
     }
 }
 
+/// What a name can be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameKind {
+    /// A class of the data.
+    Class,
+    /// A column of a table.
+    Column,
+    /// A published experiment.
+    Experiment,
+    /// A kind of features of images.
+    Features,
+    /// A kernel.
+    Kernel,
+    /// A layer of a network.
+    Layer,
+    /// A method.
+    Method,
+    /// A parameter of a method.
+    Parameter,
+    /// A parameter set of a method.
+    Preset,
+    /// A step of the preprocessing.
+    PrepStep,
+    /// A rule of decision.
+    Rule,
+    /// A variable in a file.
+    Variable,
+}
+
+impl std::fmt::Display for NameKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            NameKind::Class => "class",
+            NameKind::Column => "column",
+            NameKind::Experiment => "experiment",
+            NameKind::Features => "kind of features",
+            NameKind::Kernel => "kernel",
+            NameKind::Layer => "layer",
+            NameKind::Method => "method",
+            NameKind::Parameter => "parameter",
+            NameKind::Preset => "preset",
+            NameKind::PrepStep => "preprocessing step",
+            NameKind::Rule => "rule",
+            NameKind::Variable => "variable",
+        })
+    }
+}
+
 /// Result with the library's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -103,8 +152,13 @@ impl Error {
         Error::Param { name: name.into(), value: value.to_string(), why: why.into() }
     }
 
+    /// [`Error::Shape`] with less typing.
+    pub fn shape(what: impl Into<String>, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Self {
+        Error::Shape { what: what.into(), expected: expected.to_string(), found: found.to_string() }
+    }
+
     /// [`Error::Unknown`] with the nearest of `known` as suggestion.
-    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn unknown<'a>(kind: NameKind, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let nearest = known
             .into_iter()
             .map(|candidate| (edit_distance(name, candidate), candidate))
@@ -113,6 +167,21 @@ impl Error {
             .map(|(_, candidate)| candidate.to_string());
         Error::Unknown { kind, name: name.into(), nearest }
     }
+}
+
+/// Messages name what the caller can set as "option `name`" or "option `name = value`". This puts each into the words of a front end.
+pub fn options_in_words(message: &str, word: impl Fn(&str, Option<&str>) -> String) -> String {
+    let mut parts = message.split("option `");
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let Some((option, rest)) = part.split_once('`') else {
+            text = text + "option `" + part;
+            continue;
+        };
+        let (name, value) = option.split_once(" = ").map_or((option, None), |(name, value)| (name, Some(value)));
+        text = text + &word(name, value) + rest;
+    }
+    text
 }
 
 /// Levenshtein distance, ignoring case.
@@ -138,12 +207,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn options_are_put_into_the_words_of_a_front_end() {
+        let flags = |message: &str| {
+            options_in_words(message, |name, value| match value {
+                Some(value) => format!("--{name} {value}"),
+                None => format!("--{name}"),
+            })
+        };
+        let message = "`x` is text; say option `y = a = b`, or leave out option `drop`.";
+        assert_eq!(flags(message), "`x` is text; say --y a = b, or leave out --drop.");
+        assert_eq!(flags("no option here, option `open"), "no option here, option `open");
+    }
+
+    #[test]
     fn misspelt_names_get_the_nearest_right_one() {
         let known = ["lcdl-sv", "svgdl", "crc"];
         assert_eq!(
-            Error::unknown("method", "lcdlsv", known).to_string(),
+            Error::unknown(NameKind::Method, "lcdlsv", known).to_string(),
             "unknown method `lcdlsv` (did you mean `lcdl-sv`?)"
         );
-        assert_eq!(Error::unknown("method", "transformer", known).to_string(), "unknown method `transformer`");
+        assert_eq!(Error::unknown(NameKind::Method, "transformer", known).to_string(), "unknown method `transformer`");
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are either whole or not there.
+//! Atomic file writes: a file is whole or not there.
 
 use crate::{Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(10 * 60);
 const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 /// Links that are followed from one to the next, as in Linux.
 const MOST_LINKS: usize = 40;
-/// Temporary files that are begun anew because another process took them for abandoned ones.
+/// Temporary files that are begun again because another process took them for abandoned ones.
 const MOST_ATTEMPTS: usize = 8;
 
 /// A file in the making: a temporary one beside `path` that takes its place when all is written. A reader never sees half

@@ -1,6 +1,6 @@
 //! The graph of nearest atoms and its Laplacian.
 
-use crate::linalg::{View, column, gram, mul, wide};
+use crate::linalg::{View, column, diagonal, gram, mul, wide};
 use crate::params::words;
 use faer::Mat;
 use rayon::prelude::*;
@@ -50,7 +50,7 @@ impl AtomGraph {
         let gram = gram.view();
         let n_atoms = gram.nrows();
         let k = k.min(n_atoms.saturating_sub(1));
-        let norms: Vec<f64> = (0..n_atoms).map(|i| gram[(i, i)]).collect();
+        let norms = diagonal(gram);
         let scan = |squared: &mut Vec<f64>, j: usize| {
             let inner = gram.col(j);
             squared.clear();
@@ -225,7 +225,7 @@ mod tests {
         })
     }
 
-    /// Fixture F1 of the specification, checked by hand.
+    /// Worked by hand.
     #[test]
     fn hand_checked_graph() {
         let d = mat![[1.0, 0.8, 0.0, -0.6], [0.0, 0.6, 1.0, 0.8]];

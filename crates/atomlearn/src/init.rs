@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 /// A residual below this fraction of the sample means that the sample is already spanned.
 const SPANNED: f64 = 1e-10;
-/// Atoms per class where nothing is said, if the classes are large enough.
-const AUTO_ATOMS: usize = 10;
+/// Atoms per class where the user leaves it open and the class has that many samples.
+pub const USUAL_ATOMS: usize = 10;
 /// Atoms that classes share where nothing is said.
 const AUTO_SHARED: usize = 5;
 
@@ -23,6 +23,16 @@ pub fn class_pca_mean(train: &Dataset, atoms_per_class: usize, watch: &mut dyn O
     class_pca_mean_of(train, &vec![atoms_per_class; train.n_classes()], watch)
 }
 
+/// [`class_pca_mean`] with this many atoms for each class, or the usual number.
+pub fn usual_start(
+    train: &Dataset,
+    atoms_per_class: Option<usize>,
+    watch: &mut dyn Observer,
+) -> Result<(Mat<f64>, Blocks)> {
+    let usual = |samples: usize| atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
+    class_pca_mean_of(train, &train.blocks().sizes().map(usual).collect::<Vec<_>>(), watch)
+}
+
 /// [`class_pca_mean`] with a number of atoms for each class, or as many as suit it.
 pub fn class_start(
     train: &Dataset,
@@ -32,7 +42,7 @@ pub fn class_start(
     let (d, atoms) = match atoms_per_class {
         Some(count) => class_pca_mean(train, count, watch)?,
         // Atoms of one class that span all features rebuild every sample, and residuals say nothing.
-        None => class_pca_mean(train, AUTO_ATOMS.min(train.n_features() - 1).max(1), &mut ())?,
+        None => class_pca_mean(train, USUAL_ATOMS.min(train.n_features() - 1).max(1), &mut ())?,
     };
     if d.ncols() == 0 {
         return Err(Error::Data("all training samples are zero".into()));

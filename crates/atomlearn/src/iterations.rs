@@ -52,7 +52,7 @@ impl Iterations {
     }
 
     /// Tells the observer what an iteration has led to; a break says that none follows. An objective that is not finite is an
-    /// error: no later iteration would mend it.
+    /// error: no later iteration would fix it.
     pub fn report<M: Classifier + 'static>(
         &self,
         iter: usize,

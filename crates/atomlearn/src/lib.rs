@@ -96,12 +96,14 @@ mod error;
 mod parts;
 mod span;
 mod state;
+#[cfg(test)]
+mod testing;
 mod warn;
 
 pub use blocks::Blocks;
 pub use classifier::Classifier;
 pub use dataset::Dataset;
-pub use error::{Error, Result};
+pub use error::{Error, NameKind, Result, options_in_words};
 pub use faer::{ColRef, Mat, MatRef};
 pub use fit::{Fit, Incremental};
 pub use model::Model;

@@ -6,7 +6,7 @@ use crate::fit::Incremental;
 use crate::params::{self, ParamInfo, Preset, Values};
 use crate::prep::PrepSpec;
 use crate::rounds::{ClassSums, FromSums, Message, Moments, Partitioned, Rounds, RoundsStart, Scatter};
-use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, Observer, Parts, Result, State};
+use crate::{Classifier, Dataset, Error, Fit, Mat, MatRef, NameKind, Observer, Parts, Result, State};
 use serde_json::{Value, json};
 use std::any::Any;
 
@@ -257,11 +257,11 @@ impl Method {
         check_finite(x)?;
         let n_classes = model.classes().len();
         if targets.len() != x.ncols() || targets.iter().any(|&c| c >= n_classes) {
-            return Err(Error::Shape {
-                what: "classes of a batch".into(),
-                expected: format!("one below {n_classes} for each of {} samples", x.ncols()),
-                found: format!("{} of them, up to {}", targets.len(), targets.iter().max().unwrap_or(&0)),
-            });
+            return Err(Error::shape(
+                "classes of a batch",
+                format!("one below {n_classes} for each of {} samples", x.ncols()),
+                format!("{} of them, up to {}", targets.len(), targets.iter().max().unwrap_or(&0)),
+            ));
         }
         learn_more(&self.complete(values)?, model, x, targets)
     }
@@ -318,7 +318,8 @@ impl Method {
     /// The values of a named preset.
     pub fn preset(&self, name: &str) -> Result<Values> {
         let preset = self.presets.iter().find(|preset| preset.name == name);
-        let preset = preset.ok_or_else(|| Error::unknown("preset", name, self.presets.iter().map(|p| p.name)))?;
+        let preset =
+            preset.ok_or_else(|| Error::unknown(NameKind::Preset, name, self.presets.iter().map(|p| p.name)))?;
         Ok((preset.values)())
     }
 
@@ -330,7 +331,7 @@ impl Method {
         let params = self.params();
         match params.iter().find(|info| info.name == name) {
             Some(info) => Ok(info.domain.parse(text)),
-            None => Err(Error::unknown("parameter", name, params.iter().map(|info| info.name))),
+            None => Err(Error::unknown(NameKind::Parameter, name, params.iter().map(|info| info.name))),
         }
     }
 

@@ -68,11 +68,7 @@ impl Model {
     pub fn new(method: &'static Method, params: Values, prep: Prep, classifier: Box<dyn Classifier>) -> Result<Self> {
         let n_out = prep.n_out()?;
         if classifier.n_features() != n_out {
-            return Err(Error::Shape {
-                what: "features after preprocessing".into(),
-                expected: classifier.n_features().to_string(),
-                found: n_out.to_string(),
-            });
+            return Err(Error::shape("features after preprocessing", classifier.n_features(), n_out));
         }
         Ok(Model { method, params, prep, classifier, info: Info::default(), features: None, schema: None })
     }
@@ -95,11 +91,6 @@ impl Model {
     /// The classifier behind the preprocessing.
     pub fn classifier(&self) -> &dyn Classifier {
         self.classifier.as_ref()
-    }
-
-    /// The classifier alone, for samples that are prepared already.
-    pub fn into_classifier(self) -> Box<dyn Classifier> {
-        self.classifier
     }
 
     /// Class names in score order.
@@ -298,11 +289,7 @@ fn schema_from(stored: &Value, n_features: usize) -> Result<TableSchema> {
         .map_err(|error| Error::Data(format!("the header has no valid `{TABLE}` ({error})")))?;
     schema.check()?;
     if schema.n_features() != n_features {
-        return Err(Error::Shape {
-            what: format!("features of `{TABLE}` in the header"),
-            expected: n_features.to_string(),
-            found: schema.n_features().to_string(),
-        });
+        return Err(Error::shape(format!("features of `{TABLE}` in the header"), n_features, schema.n_features()));
     }
     Ok(schema)
 }

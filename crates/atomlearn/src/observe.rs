@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 pub struct Step<'a> {
     /// Iterations done; 0 is the starting point.
     pub iter: usize,
-    /// Most iterations there can be.
+    /// Maximum number of iterations.
     pub max_iter: usize,
     /// Value of the documented objective, where it is defined.
     pub objective: Option<f64>,

@@ -1,6 +1,6 @@
 //! Parameters described once: struct, defaults, documentation, domain and tuning grid in one place.
 
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -175,7 +175,7 @@ pub fn from_map<P: Params>(map: &Values) -> Result<P> {
 fn check_values(known: &[ParamInfo], values: &Values) -> Result<()> {
     for (name, value) in values {
         let Some(info) = known.iter().find(|info| info.name == name) else {
-            return Err(Error::unknown("parameter", name, known.iter().map(|info| info.name)));
+            return Err(Error::unknown(NameKind::Parameter, name, known.iter().map(|info| info.name)));
         };
         if !info.domain.contains(value) {
             return Err(Error::param(name, value, format!("must be {}", info.domain)));

@@ -119,6 +119,13 @@ impl Parts {
         Ok(Svm { weights, bias })
     }
 
+    /// Takes atoms in columns and `atom_counts`, how many of them each class has; `rows` is checked where it is known.
+    pub fn take_class_atoms(&mut self, name: &str, rows: impl Into<Option<usize>>) -> Result<(Mat<f64>, Blocks)> {
+        let atoms = self.take_shaped(name, rows, None)?;
+        let blocks = self.take_blocks("atom_counts", atoms.ncols())?;
+        Ok((atoms, blocks))
+    }
+
     /// Takes the sizes of one block per class, which must add up to `total`.
     pub fn take_blocks(&mut self, name: &str, total: usize) -> Result<Blocks> {
         let sizes = self.take_whole_row(name, self.classes.len(), total)?;
@@ -152,11 +159,11 @@ pub(crate) fn check_shape(what: &str, matrix: &Mat<f64>, rows: Option<usize>, co
         return Ok(());
     }
     let side = |size: Option<usize>| size.map_or("any".to_string(), |size| size.to_string());
-    Err(Error::Shape {
-        what: what.into(),
-        expected: format!("{} x {}", side(rows), side(cols)),
-        found: format!("{} x {}", matrix.nrows(), matrix.ncols()),
-    })
+    Err(Error::shape(
+        what,
+        format!("{} x {}", side(rows), side(cols)),
+        format!("{} x {}", matrix.nrows(), matrix.ncols()),
+    ))
 }
 
 #[cfg(test)]

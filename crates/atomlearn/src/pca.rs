@@ -27,20 +27,20 @@ pub fn pca(x: impl View, most: usize, stage: &str) -> Result<Pca> {
     let x = x.view();
     let (m, n) = x.shape();
     let mean = mean(x);
-    let centred = centred(x, &mean);
+    let centered = centered(x, &mean);
     let divisor = (n.max(2) - 1) as f64;
-    let total_variance = centred.squared_norm_l2() / divisor;
+    let total_variance = centered.squared_norm_l2() / divisor;
     let most = most.min(m).min(n.saturating_sub(1));
 
-    let small_gram = if m <= n { outer_gram(&centred) } else { gram(&centred) };
+    let small_gram = if m <= n { outer_gram(&centered) } else { gram(&centered) };
     let (values, leading) = sym_eig_leading(&small_gram, most, stage)?;
     let precise = most == 0 || values[most - 1] > GRAM_IS_ENOUGH * values[0];
     let (mut basis, variances) = if precise {
-        let mut basis = if m <= n { leading } else { mul(&centred, &leading) };
+        let mut basis = if m <= n { leading } else { mul(&centered, &leading) };
         normalize_columns(basis.as_mut());
         (basis, values.iter().map(|v| v / divisor).collect())
     } else {
-        let (u, s, _) = svd(&centred, stage)?;
+        let (u, s, _) = svd(&centered, stage)?;
         let floor = m.max(n) as f64 * f64::EPSILON * s[0];
         let rank = s.iter().take(most).take_while(|&&s| s > floor).count();
         (u.subcols(0, rank).to_owned(), s[..rank].iter().map(|s| s * s / divisor).collect::<Vec<_>>())
@@ -102,7 +102,7 @@ pub(crate) fn weighted_mean<'a>(x: impl View, weights: impl Into<Option<&'a [f64
 }
 
 /// The columns without `origin`.
-pub fn centred(x: impl View, origin: &[f64]) -> Mat<f64> {
+pub fn centered(x: impl View, origin: &[f64]) -> Mat<f64> {
     let x = x.view();
     Mat::from_fn(x.nrows(), x.ncols(), |i, j| x[(i, j)] - origin[i])
 }
@@ -121,8 +121,8 @@ mod tests {
             let x = data(m, n);
             let p = pca(&x, 5, "t").unwrap();
             assert!((gram(&p.basis) - Mat::<f64>::identity(5, 5)).norm_max() < 1e-9);
-            let centred = Mat::from_fn(m, n, |i, j| x[(i, j)] - p.mean[i]);
-            let scores = mul(p.basis.transpose(), &centred);
+            let centered = Mat::from_fn(m, n, |i, j| x[(i, j)] - p.mean[i]);
+            let scores = mul(p.basis.transpose(), &centered);
             let covariance = outer_gram(&scores);
             for i in 0..5 {
                 for j in 0..5 {

@@ -2,7 +2,7 @@
 
 pub use crate::method::{Method, chosen};
 pub use crate::params::{Preset, Values};
-use crate::{Error, Result, methods};
+use crate::{Error, NameKind, Result, methods};
 
 /// Every method, in the order in which tables list them.
 pub static METHODS: &[Method] = &[
@@ -16,9 +16,9 @@ pub static METHODS: &[Method] = &[
     Method::of::<methods::procrc::ProCrc>(),
     Method::of::<methods::lrc::Lrc>().in_partitions::<methods::lrc::Lrc>(),
     Method::of::<methods::ksvd::Ksvd>(),
-    Method::of::<methods::dksvd::DKsvd>(),
-    Method::of::<methods::lcksvd::LcKsvd1>(),
-    Method::of::<methods::lcksvd::LcKsvd2>(),
+    Method::of::<methods::ksvd::dksvd::DKsvd>(),
+    Method::of::<methods::ksvd::lcksvd::LcKsvd1>(),
+    Method::of::<methods::ksvd::lcksvd::LcKsvd2>(),
     Method::of::<methods::odl::Odl>().in_batches::<methods::odl::Odl>(),
     Method::of::<methods::fddl::Fddl>(),
     Method::of::<methods::dlsi::Dlsi>(),
@@ -57,5 +57,5 @@ pub fn method(key: &str) -> Result<&'static Method> {
     METHODS
         .iter()
         .find(|method| method.key == key)
-        .ok_or_else(|| Error::unknown("method", key, METHODS.iter().map(|method| method.key)))
+        .ok_or_else(|| Error::unknown(NameKind::Method, key, METHODS.iter().map(|method| method.key)))
 }

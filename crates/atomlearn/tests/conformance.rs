@@ -6,7 +6,7 @@ use atomlearn::checkpoint::{Checkpoint, Training, digest};
 use atomlearn::observe::Trace;
 use atomlearn::params::{Domain, ParamInfo};
 use atomlearn::registry::{METHODS, Method, Values};
-use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, Observer, Parts, State, Step, synth};
+use atomlearn::{Classifier, Dataset, Error, Mat, MatRef, Model, NameKind, Observer, Parts, State, Step, synth};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -172,7 +172,7 @@ fn parameters_are_documented_and_checked_by_name() {
             assert!(message.starts_with(&format!("parameter `{}`", info.name)), "{}: {message}", method.key);
         }
         let unknown = Values::from_iter([("no_such_parameter".to_string(), Value::from(1))]);
-        assert!(matches!(method.complete(&unknown), Err(Error::Unknown { kind: "parameter", .. })));
+        assert!(matches!(method.complete(&unknown), Err(Error::Unknown { kind: NameKind::Parameter, .. })));
         for preset in method.presets {
             assert!(method.complete(&method.preset(preset.name).unwrap()).is_ok(), "{} {}", method.key, preset.name);
         }

@@ -44,8 +44,8 @@ fn every_fall_back_is_told() {
         ("ksvd", json!({"atoms_per_class": 5}), "unit", &with_zeros, "fewer atoms than asked for"),
         ("dadl", json!({"knn": 50}), "unit", &blobs, "neighbours"),
         ("lcdl-sv", json!({"preset": "authors-code", "eta1": 100.0}), "unit", &blobs, "was fitted again"),
-        ("fddl", json!({"lambda1": 10.0}), "unit", &blobs, "the others had died"),
-        ("dksvd", json!({"beta": 1e24}), "unit", &blobs, "ended in the labels alone"),
+        ("fddl", json!({"lambda1": 10.0}), "unit", &blobs, "removed dead atoms"),
+        ("dksvd", json!({"beta": 1e24}), "unit", &blobs, "will never be used"),
     ];
     let mut missing = Vec::new();
     for (method, params, prep, train, word) in cases {

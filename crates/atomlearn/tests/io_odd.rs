@@ -181,8 +181,8 @@ fn colours_become_grey_as_pillow_makes_them() {
     let folder = tempfile::tempdir().unwrap();
     let class = folder.path().join("a");
     std::fs::create_dir(&class).unwrap();
-    let colours = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [200, 100, 50]];
-    std::fs::write(class.join("1.ppm"), [&b"P6 4 1 255\n"[..], &colours.concat()].concat()).unwrap();
+    let colors = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [200, 100, 50]];
+    std::fs::write(class.join("1.ppm"), [&b"P6 4 1 255\n"[..], &colors.concat()].concat()).unwrap();
     let found = open(folder.path()).x;
     assert_eq!((0..4).map(|i| found[(i, 0)]).collect::<Vec<_>>(), [76.0, 150.0, 29.0, 124.0]);
 }

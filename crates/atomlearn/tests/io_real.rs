@@ -5,7 +5,7 @@ use atomlearn::io::{ImageShape, RawData, ReadOptions, digits, read};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The data set, or `None` (said aloud) where there is none.
+/// The data set, or `None` (and a word about it) where there is none.
 fn real(name: &str) -> Option<RawData> {
     let path = std::env::var_os("ATOMLEARN_DATA").map(|folder| Path::new(&folder).join(name));
     let Some(path) = path.filter(|path| path.exists()) else {

@@ -120,8 +120,8 @@ fn columns_are_found_by_name_in_any_order() {
 #[test]
 fn tables_without_names_go_by_the_number_of_columns() {
     let trained = csv("1.5,2,a\n3,4,b\n5,6,a\n");
-    let labelled = open("b.csv", "1.5,2,a\n3,4,b\n5,6,a\n", &later(&trained)).unwrap();
-    assert_eq!((&labelled.x, &labelled.labels), (&trained.x, &trained.labels));
+    let labeled = open("b.csv", "1.5,2,a\n3,4,b\n5,6,a\n", &later(&trained)).unwrap();
+    assert_eq!((&labeled.x, &labeled.labels), (&trained.x, &trained.labels));
     let plain = open("b.csv", "1.5,2\n3,4\n5,6\n", &later(&trained)).unwrap();
     assert_eq!((&plain.x, &plain.labels), (&trained.x, &None));
     let message = open("b.csv", "1,2,3,4\n", &later(&trained)).unwrap_err().to_string();
@@ -156,7 +156,7 @@ fn a_target_that_is_no_class_is_refused_by_name() {
         [rows(&|j| format!("{}", 100.5 + j as f64)), rows(&|j| (1000 + 37 * j).to_string()), rows(&|j| format!("n{j}"))]
     {
         let message = refused(&text, &ReadOptions::default());
-        for part in ["`price`", "60 different", "--y", "regression"] {
+        for part in ["`price`", "60 different", "option `y", "regression"] {
             assert!(message.contains(part), "{message}");
         }
         let look = ReadOptions { lenient: true, ..ReadOptions::default() };
@@ -217,7 +217,7 @@ fn dropped_columns_are_gone_and_misspelt_ones_are_told() {
 fn missing_values_are_filled_as_asked_and_the_model_keeps_how() {
     let text = "a,color,class\n1,red,x\n,red,y\n2,,x\n9,blue,y\n1,red,x\n";
     let message = refused(text, &ReadOptions::default());
-    for part in ["line 3, column 1 (`a`)", "2 missing values", "--impute median", "--drop a"] {
+    for part in ["line 3, column 1 (`a`)", "2 missing values", "option `impute = median`", "option `drop = a`"] {
         assert!(message.contains(part), "{message}");
     }
     for (impute, fill) in [(Impute::Median, 1.5), (Impute::Mean, 3.25), (Impute::MostFrequent, 1.0)] {
@@ -231,7 +231,7 @@ fn missing_values_are_filled_as_asked_and_the_model_keeps_how() {
     }
     let trained = csv("a,b,class\n1,2,x\n2,3,y\n3,4,x\n");
     let message = open("b.csv", "a,b\n1,2\n1,\n", &later(&trained)).unwrap_err().to_string();
-    assert!(message.contains("line 3, column 2 (`b`) is missing") && message.contains("--impute"), "{message}");
+    assert!(message.contains("line 3, column 2 (`b`) is missing") && message.contains("option `impute"), "{message}");
     // Only training rows are learned from.
     let text = "a,is_train,class\n1,1,x\n,1,y\n3,1,x\n500,0,y\n";
     let options = ReadOptions { impute: Some(Impute::Mean), ..ReadOptions::default() };
@@ -260,7 +260,7 @@ fn text_becomes_categories_and_unseen_ones_are_zero_with_a_warning() {
     let names = (0..30).fold("a,text,class\n".to_string(), |text, j| format!("{text}{j}.5,name {j},{}\n", j % 2));
     let message = refused(&names, &ReadOptions::default());
     assert!(
-        message.contains("`text`") && message.contains("--drop text") && message.contains("--id text"),
+        message.contains("`text`") && message.contains("`drop = text`") && message.contains("`id = text`"),
         "{message}"
     );
 }
@@ -269,8 +269,8 @@ fn text_becomes_categories_and_unseen_ones_are_zero_with_a_warning() {
 fn bad_cells_are_named_with_the_flag_that_helps() {
     let with = |cell: &str| format!("a,b,class\n1,2,x\n\"{cell}\",3,y\n3,4,x\n4,5,y\n");
     for (cell, part) in [
-        ("oops", "--drop a"),
-        ("1,5", "--decimal ,"),
+        ("oops", "`drop = a`"),
+        ("1,5", "`decimal = ,`"),
         ("1,000", "thousands"),
         ("1,234.5", "thousands"),
         ("1 000", "thousands"),
@@ -316,7 +316,7 @@ fn decimal_commas_separators_and_packing() {
     // A point may part thousands where commas are decimal.
     let message =
         open("a.csv", "a;b;kind\n1,5;1.234;x\n2,5;2;y\n3;4;x\n", &ReadOptions::default()).unwrap_err().to_string();
-    assert!(message.contains("`1.234`") && message.contains("--decimal ."), "{message}");
+    assert!(message.contains("`1.234`") && message.contains("`decimal = .`"), "{message}");
     // Names that R writes: one cell less in the header.
     let raw = csv("a,b,kind\nr1,1.5,2.25,x\nr2,2.5,-1e3,y\nr3,3,4,x\n");
     assert_eq!((raw.x, raw.ids.unwrap()[1].as_str()), (points.x, "r2"));
@@ -374,7 +374,7 @@ fn a_copy_of_the_labels_is_no_feature() {
     assert_eq!((raw.x.nrows(), raw.schema.unwrap().left_out[0].name.as_str()), (1, "species"));
     let raw = csv(&rows("code"));
     assert_eq!(raw.x.nrows(), 2);
-    assert!(raw.notes.iter().any(|note| note.warning && note.text.contains("--drop code")), "{}", said(&raw));
+    assert!(raw.notes.iter().any(|note| note.warning && note.text.contains("`drop = code`")), "{}", said(&raw));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::images::FeatureArgs;
 use crate::output::{Kind, OutputArgs};
 use crate::photos::photos;
 use crate::progress::CompareWatch;
-use crate::settings::{self, Kept, Own, TuneFlags};
+use crate::settings::{self, Kept, Overrides, TuneFlags};
 use atomlearn::file::write_atomically;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry;
@@ -175,7 +175,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let prep = preps[0].clone();
     let (folds, seed, one_se) = (args.folds.unwrap_or(FOLDS), args.splitting.seed, args.one_se);
     let flags = TuneFlags { preps, folds, seed, one_se, metric: args.metric.into() };
-    let own = Own { set: &args.set, grid: &args.grid };
+    let own = Overrides { set: &args.set, grid: &args.grid };
     let given = (!texts.is_empty()).then_some(&prep);
     let mut entries = own.entries(&args.methods, &args.params, given, args.tune.then_some(&flags))?;
     entries.extend(external(&args.external, given, &entries)?);

@@ -4,7 +4,7 @@ use super::compare::{first, origin, print_table, run_plan};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
-use crate::settings::{Kept, Own};
+use crate::settings::{Kept, Overrides};
 use atomlearn::file::write_atomically;
 use atomlearn::io;
 use atomlearn::prep::PrepSpec;
@@ -73,12 +73,12 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
 /// Every method with its defaults, `auto` first; LCDL-SV as its authors set it, and tuned.
 fn entries() -> Result<Vec<Entry>, Failure> {
     let (twice, preset) = SHOWN_TWICE;
-    let mut entries = Own { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None, None)?;
+    let mut entries = Overrides { set: &[], grid: &[] }.entries(&["all".to_string()], &[], None, None)?;
     entries.sort_by_key(|entry| entry.key() != "auto");
     let Some(place) = entries.iter().position(|entry| entry.key() == twice) else { return Ok(entries) };
     let method = registry::method(twice)?;
     let params = method.complete(&[("preset".to_string(), json!(preset))].into_iter().collect())?;
-    let (_, _, grid) = Own { set: &[], grid: &GRID.map(String::from) }.of_one(method, None)?;
+    let (_, _, grid) = Overrides { set: &[], grid: &GRID.map(String::from) }.for_method(method, None)?;
     let spec = tune::Spec { grid, folds: FOLDS, seed: 0, one_se: false, metric: Metric::default() };
     let tuned = Entry { variant: Some("tuned".into()), tune: Some(spec), ..Entry::new(method, params.clone()) };
     entries[place] = Entry { variant: Some(preset.into()), ..Entry::new(method, params) };

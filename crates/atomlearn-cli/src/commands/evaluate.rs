@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::images;
 use crate::plain::{NAME_LETTERS, brief};
 use atomlearn::classifier::best_class;
-use atomlearn::{Error, Model};
+use atomlearn::{Error, Model, NameKind};
 use atomlearn_lab::confusion::{Confusion, accuracy};
 use atomlearn_lab::crossed::{SampleNumbers, SplitValues, crossed_mean};
 use atomlearn_lab::data::LabData;
@@ -51,7 +51,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
             (LabData::new(&source.name, source.sha256, source.raw)?, Some(left_out))
         }
         None if args.skip_broken => return Err(Failure::usage("--skip-broken is for a folder of images")),
-        None => (args.reading.read_labelled_for(&args.data, &model, console)?, None),
+        None => (args.reading.read_labeled_for(&args.data, &model, console)?, None),
     };
     let (places, part) = match &args.splits {
         Some(path) => (
@@ -154,7 +154,7 @@ fn class_in_model(model: &Model, data: &LabData, sample: usize) -> Result<usize,
     let label = &data.classes[data.targets[sample]];
     let place = model.classes().iter().position(|class| class == label);
     place.ok_or_else(|| {
-        let error = Error::unknown("class", label, model.classes().iter().map(String::as_str));
+        let error = Error::unknown(NameKind::Class, label, model.classes().iter().map(String::as_str));
         Failure::bad_file(format!("{}, sample {sample}: {error}: the model was not trained on it", data.info.path))
     })
 }

@@ -8,7 +8,7 @@ use crate::data::{Source, table_json, tell};
 use crate::failure::Failure;
 use crate::photo_choice;
 use crate::photo_look;
-use crate::plain::{NAME_LETTERS, brief};
+use crate::plain::{NAME_LETTERS, brief, with_flags};
 use atomlearn::info::Info;
 use atomlearn::io::{Note, RawData, TableSchema, Variable};
 use atomlearn::methods::auto::{AutoModel, AutoReport, Suspicious};
@@ -115,7 +115,7 @@ fn data_text(source: &Source, console: &Console) -> String {
     if let Some(schema) = &raw.schema {
         facts.push(("header", if schema.header { "yes" } else { "no: columns go by their numbers" }.to_string()));
         // The warnings come after the facts.
-        facts.extend(raw.notes.iter().filter(|note| !note.warning).map(|note| ("note", note.text.clone())));
+        facts.extend(raw.notes.iter().filter(|note| !note.warning).map(|note| ("note", with_flags(&note.text))));
     }
     facts.push(("sha256", source.sha256.clone()));
     if not_finite > 0 && raw.schema.is_none() {
@@ -148,7 +148,7 @@ fn data_json(variables: &[Variable], source: &Source) -> Value {
         "train_samples": raw.is_train.as_ref().map(|flags| flags.iter().filter(|flag| **flag).count()),
         "image_shape": raw.image_shape.map(|shape| [shape.rows, shape.cols]),
         "table": raw.schema.as_ref().map(table_json),
-        "notes": raw.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
+        "notes": raw.notes.iter().map(|note| with_flags(&note.text)).collect::<Vec<_>>(),
     })
 }
 

@@ -13,7 +13,7 @@ use atomlearn::io::{RawData, ReadOptions};
 use atomlearn::linalg::select_columns;
 use atomlearn::registry::METHODS;
 use atomlearn::scale::files::Plan;
-use atomlearn::{Error, Mat, Model};
+use atomlearn::{Error, Mat, Model, NameKind};
 use atomlearn_features::FeatureMap;
 use atomlearn_lab::data::Naming;
 use serde_json::json;
@@ -261,7 +261,7 @@ fn stream(args: &Args, model: &Model, rule: &str, console: &Console) -> Result<(
             let file = write_parts(args, model, rule, &plan, BufWriter::new(file), console)?;
             Ok(file.into_inner().map_err(|e| Failure::failed(format!("{}: {e}", path.display())))?.commit()?)
         }
-        None => write_parts(args, model, rule, &plan, Heedless(std::io::stdout().lock()), console).map(drop),
+        None => write_parts(args, model, rule, &plan, IgnoreBrokenPipe(std::io::stdout().lock()), console).map(drop),
     }
 }
 
@@ -298,9 +298,9 @@ fn write_parts<W: Write>(
 }
 
 /// A reader that has gone away, as in `| head`, is no failure.
-struct Heedless<W>(W);
+struct IgnoreBrokenPipe<W>(W);
 
-impl<W: Write> Write for Heedless<W> {
+impl<W: Write> Write for IgnoreBrokenPipe<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self.0.write(bytes) {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(bytes.len()),
@@ -336,7 +336,7 @@ fn chosen_rule(model: &Model, asked: Option<&str>) -> Result<&'static str, Failu
         None => Ok(model.classifier().rule()),
         Some(name) => match rules.iter().find(|rule| **rule == name) {
             Some(rule) => Ok(rule),
-            None => Err(Error::unknown("rule", name, rules.iter().copied()).into()),
+            None => Err(Error::unknown(NameKind::Rule, name, rules.iter().copied()).into()),
         },
     }
 }
@@ -347,7 +347,7 @@ fn scores_of(model: &Model, x: atomlearn::MatRef<'_, f64>, rule: &str) -> atomle
     }
     let all = model.classifier().scores_by_rule(model.prepare(x)?.as_ref())?;
     let found = all.into_iter().find(|(name, _)| *name == rule);
-    found.map(|(_, scores)| scores).ok_or_else(|| Error::unknown("rule", rule, []))
+    found.map(|(_, scores)| scores).ok_or_else(|| Error::unknown(NameKind::Rule, rule, []))
 }
 
 /// Adds the name of the data to errors about its content.

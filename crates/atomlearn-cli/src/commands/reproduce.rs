@@ -89,7 +89,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
                     known.iter().copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
                 )));
             }
-            return Err(atomlearn::Error::unknown("method", other, known).into());
+            return Err(atomlearn::Error::unknown(atomlearn::NameKind::Method, other, known).into());
         }
         recipe.rows.retain(|row| args.methods.iter().any(|key| key == row.method.key));
     }

@@ -104,7 +104,7 @@ fn values(args: &Args, method: &registry::Method) -> Result<Vec<serde_json::Valu
     let params = method.params();
     let info = params.iter().find(|info| info.name == args.param);
     let known = || params.iter().map(|info| info.name);
-    let info = info.ok_or_else(|| atomlearn::Error::unknown("parameter", &args.param, known()))?;
+    let info = info.ok_or_else(|| atomlearn::Error::unknown(atomlearn::NameKind::Parameter, &args.param, known()))?;
     if info.grid.is_empty() {
         return Err(Failure::usage(format!("`{}` has no usual grid; name values with --values V1,V2,...", info.name)));
     }

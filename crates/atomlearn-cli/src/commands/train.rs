@@ -44,7 +44,7 @@ pub struct Args {
     /// Set a parameter; `atomlearn methods KEY` lists them
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Take method, parameters and preprocessing from a TOML file, as `tune -o` writes it; other flags go first
+    /// Take method, parameters and preprocessing from a TOML file, as `tune -o` writes it; command-line flags take precedence
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
     /// Preprocessing, a comma list applied in order [default: unit]

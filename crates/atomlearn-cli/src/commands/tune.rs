@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{Kind, OutputArgs};
 use crate::progress::TuneBar;
-use crate::settings::{self, Own};
+use crate::settings::{self, Overrides};
 use atomlearn::file::write_atomically;
 use atomlearn::registry;
 use atomlearn_lab::data::LabData;
@@ -90,10 +90,10 @@ pub struct Args {
 /// Tunes, prints and saves.
 pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let method = registry::method(&args.method)?;
-    let own = Own { set: &args.set, grid: &args.grid };
+    let own = Overrides { set: &args.set, grid: &args.grid };
     let texts = args.reading.views_preps(&args.data, &args.prep)?;
     let given = settings::preps(&texts)?;
-    let (prep, base, grid) = own.of_one(method, given.first().filter(|_| !texts.is_empty()))?;
+    let (prep, base, grid) = own.for_method(method, given.first().filter(|_| !texts.is_empty()))?;
     let preps = if texts.is_empty() { vec![prep] } else { given };
     let grid = grid.with_preps(&preps)?;
     if grid.is_empty() {

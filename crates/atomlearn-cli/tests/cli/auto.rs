@@ -5,11 +5,11 @@ use crate::{Place, read, table};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The row of [`labelled`] whose label is wrong, counted from 0.
+/// The row of [`labeled`] whose label is wrong, counted from 0.
 const WRONG: usize = 16;
 
 /// The usual table with an id column and one wrong label.
-fn labelled() -> String {
+fn labeled() -> String {
     let mut text = String::new();
     for (j, line) in table(11).lines().enumerate() {
         let id = if j == 0 { "sample_id".into() } else { format!("s{:03}", j - 1) };
@@ -50,7 +50,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 #[test]
 fn one_command_tells_everything_and_the_next_one_works() {
     let place = Place::new();
-    place.write("bees.csv", labelled());
+    place.write("bees.csv", labeled());
     let run = place.run("auto bees.csv -o bees.model --report bees.html --suspicious check.csv");
     assert_eq!(run.code, 0, "{}", run.err);
     let told = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -83,7 +83,7 @@ fn one_command_tells_everything_and_the_next_one_works() {
     // What it suggests can be typed.
     let next = run.out.lines().last().unwrap().strip_prefix("Next: atomlearn ").unwrap().to_string();
     assert_eq!(next, "predict bees.model new.csv --proba");
-    place.write("new.csv", labelled());
+    place.write("new.csv", labeled());
     assert!(place.ok(&next).starts_with("id,label,proba_ant,proba_bee,proba_cat\ns000,ant,"));
     // Without -o the suggestion is to keep the model, and nothing is written.
     let before = place.files();
@@ -100,7 +100,7 @@ fn one_command_tells_everything_and_the_next_one_works() {
 #[test]
 fn json_holds_the_estimate_and_its_parts_agree() {
     let place = Place::new();
-    place.write("bees.csv", labelled());
+    place.write("bees.csv", labeled());
     let json = place.json("auto bees.csv -o bees.model --json");
     assert_eq!((&json["schema"], &json["model"]), (&"atomlearn.auto/1".into(), &"bees.model".into()));
     let loo = &json["loo"];
@@ -143,7 +143,7 @@ fn json_holds_the_estimate_and_its_parts_agree() {
 fn a_given_split_keeps_the_rows_of_the_file() {
     let place = Place::new();
     let mut text = String::new();
-    for (j, line) in labelled().lines().enumerate() {
+    for (j, line) in labeled().lines().enumerate() {
         let flag = if j == 0 { "is_train".into() } else { u8::from(j % 5 != 1).to_string() };
         writeln!(text, "{line},{flag}").unwrap();
     }
@@ -273,10 +273,10 @@ fn probabilities_add_up_and_are_the_same_everywhere() {
 #[test]
 fn what_cannot_be_read_gets_a_row_without_a_label_on_demand() {
     let place = Place::new();
-    place.write("data.csv", labelled());
+    place.write("data.csv", labeled());
     place.ok("auto data.csv -o m.model");
     let whole = cells(&place.ok("predict m.model data.csv --proba"));
-    let mut lines: Vec<String> = labelled().lines().map(str::to_string).collect();
+    let mut lines: Vec<String> = labeled().lines().map(str::to_string).collect();
     lines[3] = "s002,1,,3,4,ant".into();
     lines[9] = "s008,1,oops,3,4,ant".into();
     place.write("holes.csv", lines.join("\n"));
@@ -308,7 +308,7 @@ fn what_cannot_be_read_gets_a_row_without_a_label_on_demand() {
 #[test]
 fn a_decision_is_explained() {
     let place = Place::new();
-    place.write("data.csv", labelled());
+    place.write("data.csv", labeled());
     place.ok("auto data.csv -o m.model");
     let labels = place.json("predict m.model data.csv --proba --json");
     let json = place.json("explain m.model data.csv --sample 4 --sample 20 --json");
@@ -339,7 +339,7 @@ fn a_decision_is_explained() {
 #[test]
 fn text_of_the_file_commands_neither_terminal_nor_spreadsheet() {
     let place = Place::new();
-    let text = labelled().replace("s016", "=1+\x1b[31m").replace("cat", "@cat");
+    let text = labeled().replace("s016", "=1+\x1b[31m").replace("cat", "@cat");
     place.write("data.csv", text);
     let out = place.ok("auto data.csv --suspicious plain.csv");
     assert!(!out.contains('\x1b') && out.contains("=1+\\x1b[31m"), "{out}");
@@ -362,7 +362,7 @@ fn messy_tables_need_the_same_words_as_in_train() {
         cells.push(if j == 0 { "note" } else { "text" }.into());
         cells.join(";") + "\n"
     };
-    place.write("messy.csv", labelled().lines().enumerate().map(german).collect::<String>());
+    place.write("messy.csv", labeled().lines().enumerate().map(german).collect::<String>());
     place.refuses("auto messy.csv --drop note -o m.model", 3, &["line 3", "--impute"]);
     let json = place.json("auto messy.csv --drop note --impute median -o m.model --json");
     assert_eq!((&json["data"]["features"], &json["table"]["decimal"]), (&4.into(), &",".into()));

@@ -65,8 +65,8 @@ fn train_predict_evaluate_inspect() {
     assert_eq!(place.run_with("predict crc.model - --scores", &table(8)).out, predicted);
 
     // Labels are not needed, and a last column that is a feature is not taken for labels.
-    let unlabelled = |line: &str| line.rsplit_once(',').map(|(features, _)| features.to_string());
-    place.write("new.csv", table(8).lines().filter_map(unlabelled).collect::<Vec<_>>().join("\n"));
+    let unlabeled = |line: &str| line.rsplit_once(',').map(|(features, _)| features.to_string());
+    place.write("new.csv", table(8).lines().filter_map(unlabeled).collect::<Vec<_>>().join("\n"));
     assert_eq!(place.ok("predict crc.model new.csv --scores"), predicted);
 
     let json = place.json("predict crc.model data.csv --scores --json");

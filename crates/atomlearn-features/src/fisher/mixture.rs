@@ -2,7 +2,7 @@
 
 use crate::extract::{ImageObserver, stop_if_asked};
 use crate::sift::kmeans;
-use atomlearn::linalg::{exp, mul, vectorised};
+use atomlearn::linalg::{exp, mul, vectorized};
 use atomlearn::{Error, Mat, MatRef, Result};
 use rayon::prelude::*;
 use std::f64::consts::TAU;
@@ -38,22 +38,22 @@ impl Mixture {
     /// At most `count` components of the columns of `x`, which stand in random order.
     pub(crate) fn fit(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn ImageObserver) -> Result<Self> {
         let dim = x.nrows();
-        let centres = kmeans(x.subcols(0, x.ncols().min(SEEDS * count)), count, seed, watch)?;
+        let centers = kmeans(x.subcols(0, x.ncols().min(SEEDS * count)), count, seed, watch)?;
         let all = totals(x);
         let n = x.ncols() as f64;
         let variance = |i: usize| (all[dim + i] / n - (all[i] / n).powi(2)).max(0.0);
         let floors: Vec<f64> = (0..dim).map(|i| (LEAST_VARIANCE * variance(i)).max(1e-12)).collect();
         // All begin as wide as the data; the first iterations make them narrow.
         let first = |i: usize, k: usize| match i {
-            0 => 1.0 / centres.ncols() as f64,
-            _ if i <= dim => centres[(i - 1, k)],
+            0 => 1.0 / centers.ncols() as f64,
+            _ if i <= dim => centers[(i - 1, k)],
             _ => variance(i - dim - 1).max(floors[i - dim - 1]) / 4.0,
         };
-        let mut mixture = Mixture::new(Mat::from_fn(1 + 2 * dim, centres.ncols(), first));
+        let mut mixture = Mixture::new(Mat::from_fn(1 + 2 * dim, centers.ncols(), first));
         watch.begin("mixture of descriptors", MAX_ITER);
         for _ in 0..MAX_ITER {
             stop_if_asked(watch)?;
-            mixture = mixture.maximised(&mixture.sums(x), &floors);
+            mixture = mixture.maximized(&mixture.sums(x), &floors);
             watch.advance();
         }
         Ok(mixture)
@@ -120,7 +120,7 @@ impl Mixture {
         let mut counts = vec![0.0; self.part.ncols()];
         for j in 0..shares.ncols() {
             let column = shares.col_as_slice_mut(j);
-            vectorised(
+            vectorized(
                 #[inline(always)]
                 || share_out(column, &self.constants),
             );
@@ -130,7 +130,7 @@ impl Mixture {
     }
 
     /// The maximisation step. A component that nothing belongs to stays where it is, with little weight.
-    fn maximised(&self, sums: &Sums, floors: &[f64]) -> Self {
+    fn maximized(&self, sums: &Sums, floors: &[f64]) -> Self {
         let dim = self.dim();
         let total: f64 = sums.counts.iter().map(|count| count.max(1.0)).sum();
         Mixture::new(Mat::from_fn(1 + 2 * dim, self.part.ncols(), |i, k| {

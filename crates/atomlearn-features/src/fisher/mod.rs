@@ -107,9 +107,9 @@ impl Local {
     fn apply(&self, descriptors: &Descriptors) -> Mat<f64> {
         let roots = roots(descriptors.values.as_ref(), Some(&self.mean));
         let projected = mul(self.basis.transpose(), roots.as_ref());
-        let (n_directions, centres) = (projected.nrows(), &descriptors.centres);
+        let (n_directions, centers) = (projected.nrows(), &descriptors.centers);
         let mut local = Mat::zeros(self.dim(), projected.ncols());
-        for (j, &(down, across)) in centres.iter().enumerate() {
+        for (j, &(down, across)) in centers.iter().enumerate() {
             let column = local.col_as_slice_mut(j);
             column[..n_directions].copy_from_slice(projected.col_as_slice(j));
             column[n_directions..].copy_from_slice(&[down - 0.5, across - 0.5]);
@@ -142,10 +142,10 @@ impl Fisher {
         watch: &dyn ImageObserver,
     ) -> Result<(Self, Found)> {
         spec.check()?;
-        let Drawn { descriptors, centres, readable, broken } =
+        let Drawn { descriptors, centers, readable, broken } =
             spec.dense().draw(spec.descriptors, spec.seed, images, train, skip_broken, watch)?;
         let local = Local::fit(descriptors.as_ref(), spec.descriptor_dim)?;
-        let drawn = local.apply(&Descriptors { values: descriptors, centres });
+        let drawn = local.apply(&Descriptors { values: descriptors, centers });
         let mixture = Mixture::fit(drawn.as_ref(), spec.components, spec.seed, watch)?;
         drop(drawn);
         let vector = |picture: &Picture| {

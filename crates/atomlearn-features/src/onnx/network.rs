@@ -113,7 +113,7 @@ impl Network {
         values.resize(batch * rows * cols * channels, 0.0);
         let values = self.plan.run(&self.path, self.input.shape(batch), &values)?;
         if values.iter().any(|v| !v.is_finite()) {
-            let why = "the layer has values that are not finite; check --preset";
+            let why = "the layer has values that are not finite; check option `preset`";
             return Err(Error::format(&self.path, why));
         }
         let rows = values.chunks_exact(self.dim).take(inputs.len());

@@ -67,7 +67,7 @@ pub(super) fn prepare(spec: &OnnxSpec, input: &Input, picture: &Picture) -> Resu
     let part = spec.crop.map(|crop| crop.cut(picture)).transpose()?;
     let framed = frame(part.as_ref().unwrap_or(picture), input.rows, input.cols, spec.stretch)?;
     // A network with one channel gets grey, which all channels of a grey picture in colour are.
-    let rgb = if input.channels == 1 { framed.grey().colour() } else { framed.colour() };
+    let rgb = if input.channels == 1 { framed.grey().color() } else { framed.color() };
     let pixels = rgb.pixels.chunks_exact(3);
     Ok(if input.channels_last {
         pixels.flat_map(|rgb| (0..input.channels).map(|c| spec.preset.value(rgb, c))).collect()

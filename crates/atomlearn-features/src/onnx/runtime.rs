@@ -2,7 +2,7 @@
 
 use super::network::{Input, Layer};
 use super::{OnnxSpec, sizes};
-use atomlearn::{Error, Result};
+use atomlearn::{Error, NameKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 use tract_onnx::prelude::*;
@@ -88,7 +88,7 @@ fn choose(model: &InferenceModel, layer: Option<&str>) -> Result<OutletId> {
     let all = model.nodes().iter().flat_map(|node| (0..node.outputs.len()).map(|slot| OutletId::new(node.id, slot)));
     all.into_iter().find(label).ok_or_else(|| {
         let known = layers(model);
-        Error::unknown("layer", name, known.iter().map(|layer| layer.name.as_str()))
+        Error::unknown(NameKind::Layer, name, known.iter().map(|layer| layer.name.as_str()))
     })
 }
 
@@ -134,7 +134,7 @@ fn image_input(path: &Path, sides: &[Option<usize>], size: Option<[usize; 2]>) -
     if channels != 1 && channels != 3 {
         return Err(Error::format(path, format!("its input has {channels} channels; images have 1 or 3")));
     }
-    let open = "leaves the size of its input open; say it with --size, as in --size 224x224";
+    let open = "leaves the size of its input open; say it with option `size`, as in option `size = 224x224`";
     let asked = |k: usize| size.map(|size| size[k]);
     let (rows, cols) = match (rows.or(asked(0)), cols.or(asked(1))) {
         (Some(rows), Some(cols)) => (rows, cols),
@@ -160,7 +160,7 @@ fn wrong_shape(spec: &OnnxSpec, shape: Option<&[usize]>) -> String {
     let layer = spec.layer.as_deref().unwrap_or("the first output");
     format!(
         "layer {layer} has the shape {shape:?}, which is not one row of numbers for each of {} images; \
-         --list-layers shows others",
+         option `list-layers` shows others",
         spec.batch
     )
 }

@@ -18,26 +18,26 @@ const BLOCK: usize = 512;
 /// At most `count` centres of the columns of `x`, which stand in random order.
 pub(crate) fn kmeans(x: MatRef<'_, f64>, count: usize, seed: u64, watch: &dyn ImageObserver) -> Result<Mat<f64>> {
     let some = x.subcols(0, x.ncols().min(SEEDS_PER_WORD * count));
-    let mut centres = spread_out(some, count.min(some.ncols()), seed);
+    let mut centers = spread_out(some, count.min(some.ncols()), seed);
     watch.begin("visual words", MAX_ITER);
     let mut last = f64::INFINITY;
     for _ in 0..MAX_ITER {
         stop_if_asked(watch)?;
-        let nearest = assign(centres.as_ref(), x);
+        let nearest = assign(centers.as_ref(), x);
         let total: f64 = nearest.iter().map(|&(_, distance)| distance).sum();
-        centres = means(x, &nearest, centres.ncols());
+        centers = means(x, &nearest, centers.ncols());
         watch.advance();
         if total >= last * (1.0 - TOLERANCE) {
             break;
         }
         last = total;
     }
-    Ok(centres)
+    Ok(centers)
 }
 
 /// The nearest centre of every sample and the squared distance to it; the centre is found in single precision.
-fn assign(centres: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Vec<(usize, f64)> {
-    let search = Nearest::new(centres);
+fn assign(centers: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Vec<(usize, f64)> {
+    let search = Nearest::new(centers);
     let starts: Vec<usize> = (0..x.ncols()).step_by(BLOCK).collect();
     let block = |&start: &usize| {
         let block = x.subcols(start, BLOCK.min(x.ncols() - start));
@@ -45,7 +45,7 @@ fn assign(centres: MatRef<'_, f64>, x: MatRef<'_, f64>) -> Vec<(usize, f64)> {
         let nearest = |j: usize| {
             let distances = distances.col_as_slice(j).iter().copied().enumerate();
             let (k, _) = distances.fold((0, f32::INFINITY), |best, (k, d)| if d < best.1 { (k, d) } else { best });
-            (k, (centres.col(k) - block.col(j)).squared_norm_l2())
+            (k, (centers.col(k) - block.col(j)).squared_norm_l2())
         };
         (0..block.ncols()).map(nearest).collect::<Vec<_>>()
     };
@@ -85,14 +85,14 @@ mod tests {
             let (a, b) = truth[j % 4];
             (if i == 0 { a } else { b }) + ((j * 7 + i * 3) % 13) as f64 / 13.0
         });
-        let centres = kmeans(x.as_ref(), 4, 3, &()).unwrap();
-        let nearest = assign(centres.as_ref(), x.as_ref());
+        let centers = kmeans(x.as_ref(), 4, 3, &()).unwrap();
+        let nearest = assign(centers.as_ref(), x.as_ref());
         assert!(nearest.iter().all(|&(_, distance)| distance < 2.0));
         for k in 0..4 {
             let own: Vec<usize> = (0..200).filter(|&j| nearest[j].0 == k).collect();
             assert_eq!(own.len(), 50);
             let mean: f64 = own.iter().map(|&j| x[(0, j)]).sum::<f64>() / 50.0;
-            assert!((centres[(0, k)] - mean).abs() < 1e-9);
+            assert!((centers[(0, k)] - mean).abs() < 1e-9);
         }
         let equal = Mat::from_fn(2, 30, |_, _| 1.0);
         assert_eq!(kmeans(equal.as_ref(), 8, 0, &()).unwrap().ncols(), 1);

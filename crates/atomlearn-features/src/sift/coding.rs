@@ -50,13 +50,13 @@ impl Words {
         let cells: usize = pool.levels.iter().map(|side| side * side).sum();
         let mut vector = vec![0.0; n_words * cells];
         let mut counts = vec![0usize; cells];
-        for start in (0..descriptors.centres.len()).step_by(BLOCK) {
-            let count = BLOCK.min(descriptors.centres.len() - start);
+        for start in (0..descriptors.centers.len()).step_by(BLOCK) {
+            let count = BLOCK.min(descriptors.centers.len() - start);
             let x = descriptors.values.subcols(start, count);
             let distances = self.search.distances(x);
             for j in 0..count {
                 let code = self.code(descriptors.values.col_as_slice(start + j), distances.col_as_slice(j), pool);
-                for cell in cells_of(descriptors.centres[start + j], pool.levels) {
+                for cell in cells_of(descriptors.centers[start + j], pool.levels) {
                     counts[cell] += 1;
                     for &(word, weight) in &code {
                         let slot = &mut vector[cell * n_words + word];
@@ -138,11 +138,11 @@ fn solve_ones(mut c: Mat<f64>) -> Vec<f64> {
 }
 
 /// The cell of every level that a point lies in; cells are counted over all levels.
-fn cells_of(centre: (f64, f64), levels: &[usize]) -> impl Iterator<Item = usize> {
+fn cells_of(center: (f64, f64), levels: &[usize]) -> impl Iterator<Item = usize> {
     let mut before = 0;
     levels.iter().map(move |&side| {
         let place = |share: f64| ((share * side as f64) as usize).min(side - 1);
-        let cell = before + place(centre.0) * side + place(centre.1);
+        let cell = before + place(center.0) * side + place(center.1);
         before += side * side;
         cell
     })
@@ -200,7 +200,7 @@ mod tests {
         // Four descriptors, each one word, one in each quarter.
         let words = Words::new(Mat::<f64>::identity(4, 4));
         let descriptors =
-            Descriptors { values: Mat::identity(4, 4), centres: vec![(0.2, 0.2), (0.2, 0.7), (0.9, 0.1), (1.0, 1.0)] };
+            Descriptors { values: Mat::identity(4, 4), centers: vec![(0.2, 0.2), (0.2, 0.7), (0.9, 0.1), (1.0, 1.0)] };
         for (pooling, whole) in [(Pooling::Max, 1.0), (Pooling::Average, 0.25)] {
             let hard = Pool { coding: Coding::Hard, neighbours: 1, pooling, levels: &[1, 2] };
             let vector = words.pool(&descriptors, hard);

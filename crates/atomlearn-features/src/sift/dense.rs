@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Middle of a patch, as shares of height and width.
-type Centre = (f64, f64);
+type Center = (f64, f64);
 
 /// Where descriptors are taken.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) struct Drawn {
     /// One per column, in random order.
     pub(crate) descriptors: Mat<f64>,
     /// Centre of the patch of each, as shares of height and width.
-    pub(crate) centres: Vec<Centre>,
+    pub(crate) centers: Vec<Center>,
     /// The images that could be read.
     pub(crate) readable: Vec<usize>,
     pub(crate) broken: Vec<Broken>,
@@ -56,7 +56,7 @@ impl Dense<'_> {
             grey = resize(&grey, side(grey.width), side(grey.height));
         }
         let descriptors = describe(&grey, self.step, self.patches);
-        if descriptors.centres.is_empty() {
+        if descriptors.centers.is_empty() {
             return Err(Error::Data(format!(
                 "the image is {} x {} pixels (width x height), too small for any patch; use smaller patches",
                 grey.width, grey.height
@@ -80,9 +80,9 @@ impl Dense<'_> {
             let found = self.describe(picture)?;
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             rng.set_stream(place as u64 + 1);
-            let drawn: Vec<usize> = (0..quota).map(|_| rng.random_range(0..found.centres.len())).collect();
-            let centres: Vec<Centre> = drawn.iter().map(|&j| found.centres[j]).collect();
-            Ok((select_columns(found.values.as_ref(), &drawn), centres))
+            let drawn: Vec<usize> = (0..quota).map(|_| rng.random_range(0..found.centers.len())).collect();
+            let centers: Vec<Center> = drawn.iter().map(|&j| found.centers[j]).collect();
+            Ok((select_columns(found.values.as_ref(), &drawn), centers))
         };
         let sampled = each_image(images, train, "descriptors", watch, sample)?;
         let (samples, broken) = take_broken(sampled, images, skip_broken)?;
@@ -90,14 +90,14 @@ impl Dense<'_> {
             return Err(too_few());
         }
         let readable: Vec<usize> = samples.iter().map(|(place, _)| *place).collect();
-        let (columns, centres): (Vec<Mat<f64>>, Vec<Vec<Centre>>) =
+        let (columns, centers): (Vec<Mat<f64>>, Vec<Vec<Center>>) =
             samples.into_iter().map(|(_, sample)| sample).unzip();
-        let (columns, centres) = (concat_columns(&columns), centres.concat());
+        let (columns, centers) = (concat_columns(&columns), centers.concat());
         let mut order: Vec<usize> = (0..columns.ncols()).collect();
         order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         order.truncate(count);
         let descriptors = select_columns(columns.as_ref(), &order);
-        Ok(Drawn { descriptors, centres: order.iter().map(|&j| centres[j]).collect(), readable, broken })
+        Ok(Drawn { descriptors, centers: order.iter().map(|&j| centers[j]).collect(), readable, broken })
     }
 }
 
@@ -107,7 +107,7 @@ pub struct DenseSift {
     /// One per column.
     pub descriptors: Mat<f64>,
     /// Row and column of the middle of each patch, in pixels.
-    pub centres: Vec<(f64, f64)>,
+    pub centers: Vec<(f64, f64)>,
 }
 
 /// The descriptors of a grey picture as it is: of patches every `step` pixels, for every side that fits.
@@ -117,7 +117,7 @@ pub fn dense_sift(grey: &Picture, step: usize, patches: &[usize]) -> Result<Dens
     Dense { max_side: 4096, ..dense }.check()?;
     let found = dense.describe(grey)?;
     let pixels = |(down, across): (f64, f64)| (down * grey.height as f64, across * grey.width as f64);
-    Ok(DenseSift { descriptors: found.values, centres: found.centres.into_iter().map(pixels).collect() })
+    Ok(DenseSift { descriptors: found.values, centers: found.centers.into_iter().map(pixels).collect() })
 }
 
 /// Refuses a number outside of these bounds.
@@ -183,7 +183,7 @@ impl Directions {
 
     /// One vector at a time, so that its bits never depend on those beside it.
     pub(crate) fn project(&self, vector: &[f64]) -> Vec<f64> {
-        let centred = Mat::from_fn(vector.len(), 1, |i, _| vector[i] - self.mean[(i, 0)]);
-        mul(self.basis.transpose(), centred.as_ref()).col(0).iter().copied().collect()
+        let centered = Mat::from_fn(vector.len(), 1, |i, _| vector[i] - self.mean[(i, 0)]);
+        mul(self.basis.transpose(), centered.as_ref()).col(0).iter().copied().collect()
     }
 }

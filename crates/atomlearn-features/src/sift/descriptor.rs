@@ -15,7 +15,7 @@
 
 use atomlearn::Mat;
 use atomlearn::io::pictures::Picture;
-use atomlearn::linalg::vectorised;
+use atomlearn::linalg::vectorized;
 use std::f32::consts::TAU;
 
 /// Numbers in a descriptor.
@@ -32,7 +32,7 @@ pub(crate) struct Descriptors {
     /// One per column.
     pub(crate) values: Mat<f64>,
     /// Centre of each patch, as shares of height and width.
-    pub(crate) centres: Vec<(f64, f64)>,
+    pub(crate) centers: Vec<(f64, f64)>,
 }
 
 /// All descriptors of a grey picture: every `step` pixels, for every patch side that fits.
@@ -43,15 +43,15 @@ pub(crate) fn describe(grey: &Picture, step: usize, patches: &[usize]) -> Descri
     let axes: Vec<[Axis; 2]> = sides.iter().map(axes).collect();
     let count = axes.iter().map(|[rows, cols]| rows.starts.len() * cols.starts.len()).sum();
     let mut values = Mat::zeros(LENGTH, count);
-    let mut centres = Vec::with_capacity(count);
+    let mut centers = Vec::with_capacity(count);
     for (side, [rows, cols]) in sides.iter().zip(&axes) {
-        pool(&gradients, grey.width, rows, cols, &mut values, centres.len());
+        pool(&gradients, grey.width, rows, cols, &mut values, centers.len());
         let middle = |start: usize, length: usize| (start as f64 + *side as f64 / 2.0) / length as f64;
         for &top in &rows.starts {
-            centres.extend(cols.starts.iter().map(|&left| (middle(top, grey.height), middle(left, grey.width))));
+            centers.extend(cols.starts.iter().map(|&left| (middle(top, grey.height), middle(left, grey.width))));
         }
     }
-    Descriptors { values, centres }
+    Descriptors { values, centers }
 }
 
 /// Gradient length of every pixel by direction. Directions lie side by side, so that all eight are summed at once.
@@ -107,7 +107,7 @@ fn pool(gradients: &[[f32; DIRECTIONS]], width: usize, rows: &Axis, cols: &Axis,
     let mut line = vec![[0.0; DIRECTIONS]; width];
     let mut patches = vec![[[[0.0; DIRECTIONS]; CELLS]; CELLS]; cols.starts.len()];
     for (r, &top) in rows.starts.iter().enumerate() {
-        vectorised(
+        vectorized(
             #[inline(always)]
             || {
                 for (i, (above, weights)) in rows.cells.iter().enumerate() {
@@ -123,7 +123,7 @@ fn pool(gradients: &[[f32; DIRECTIONS]], width: usize, rows: &Axis, cols: &Axis,
                     }
                 }
                 for patch in &mut patches {
-                    normalise(patch.as_flattened_mut().as_flattened_mut());
+                    normalize(patch.as_flattened_mut().as_flattened_mut());
                 }
             },
         );
@@ -158,7 +158,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[inline(always)]
-fn normalise(column: &mut [f32]) {
+fn normalize(column: &mut [f32]) {
     let length = |column: &[f32]| dot(column, column).sqrt();
     let before = length(column);
     if before == 0.0 {
@@ -226,10 +226,10 @@ mod tests {
         // An inner cell holds the mean of the gradient, 10; scaled alike, the ratio to an outer cell must be that of
         // the weights: the outermost columns see half the gradient, and an outer cell misses half a cell each way.
         let t = |u: f64| (1.0 - u.abs() / 4.0).max(0.0) / 4.0;
-        let along = |centre: f64| -> f64 {
-            (0..16).map(|x| t(x as f64 + 0.5 - centre) * if x == 0 || x == 15 { 5.0 } else { 10.0 }).sum()
+        let along = |center: f64| -> f64 {
+            (0..16).map(|x| t(x as f64 + 0.5 - center) * if x == 0 || x == 15 { 5.0 } else { 10.0 }).sum()
         };
-        let across = |centre: f64| -> f64 { (0..16).map(|y| t(y as f64 + 0.5 - centre)).sum() };
+        let across = |center: f64| -> f64 { (0..16).map(|y| t(y as f64 + 0.5 - center)).sum() };
         let ratio = found.values[(0, 0)] / found.values[((4 + 1) * 8, 0)];
         let exact = along(2.0) * across(2.0) / (along(6.0) * across(6.0));
         // All entries lie above the cut of 0.2 or all below it: then clipping keeps ratios only below.

@@ -52,9 +52,9 @@ pub fn png(chunks: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
 }
 
 /// The head of a PNG file: sizes, 8 bits, colour kind.
-pub fn png_head(width: u32, height: u32, colour: u8) -> Vec<u8> {
+pub fn png_head(width: u32, height: u32, color: u8) -> Vec<u8> {
     let mut head = [width.to_be_bytes(), height.to_be_bytes()].concat();
-    head.extend([8, colour, 0, 0, 0]);
+    head.extend([8, color, 0, 0, 0]);
     head
 }
 
@@ -139,7 +139,7 @@ pub fn tiny_network() -> Vec<u8> {
     message(&[Int(1, 8), Bytes(7, &graph), Bytes(8, &opset)])
 }
 
-/// A file of the folder of real data, or `None` (said aloud) where there is none.
+/// A file of the folder of real data, or `None` (and a word about it) where there is none.
 pub fn real(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("ATOMLEARN_DATA").map(|folder| Path::new(&folder).join(name));
     let found = path.filter(|path| path.exists());

@@ -112,7 +112,6 @@ fn shell_word(file: &str) -> &str {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use atomlearn::registry::METHODS;

@@ -92,7 +92,6 @@ pub fn paper(method: &Method) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use atomlearn::registry::METHODS;

@@ -239,7 +239,6 @@ pub fn gamma_text(gamma: f64) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::protocol::data::synthetic;

@@ -145,15 +145,11 @@ impl LabData {
     }
 
     fn build(path: &str, sha256: String, raw: RawData, by_part: bool) -> Result<Self> {
-        let labels = raw
-            .labels
-            .ok_or_else(|| Error::format(path, "the data have no labels; name them with --y NAME or --labels FILE"))?;
+        let labels = raw.labels.ok_or_else(|| {
+            Error::format(path, "the data have no labels; name them with option `y = NAME` or option `labels = FILE`")
+        })?;
         if labels.len() != raw.x.ncols() {
-            return Err(Error::Shape {
-                what: "labels".into(),
-                expected: format!("one per sample ({})", raw.x.ncols()),
-                found: labels.len().to_string(),
-            });
+            return Err(Error::shape("labels", format!("one per sample ({})", raw.x.ncols()), labels.len()));
         }
         // Missing cells of a table that are filled later are NaN.
         let known = |v: f64| if v.is_nan() { 0.0 } else { v };
@@ -236,7 +232,7 @@ impl LabData {
         (seen > 0).then(|| {
             format!(
                 "the features were learned from {seen} of the {} samples they are tested on, so accuracies may be too high; compare the \
-                 folder of images itself with --features, which learns features from every training part alone",
+                 folder of images itself with option `features`, which learns features from every training part alone",
                 tested.len()
             )
         })

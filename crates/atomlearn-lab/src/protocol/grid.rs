@@ -4,7 +4,7 @@ use crate::stats::metrics::Metric;
 pub use atomlearn::grid::{Axis, ITERATIONS, combination, places, size};
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{Method, Values};
-use atomlearn::{Error, Result};
+use atomlearn::{Error, NameKind, Result};
 use serde_json::Value;
 
 /// A product of axes. Preprocessing and training parameters come first, then the number of iterations, then decision parameters, then
@@ -32,7 +32,7 @@ impl Grid {
         let known = method.params();
         for axis in own {
             if !known.iter().any(|info| info.name == axis.name) {
-                return Err(Error::unknown("parameter", &axis.name, known.iter().map(|info| info.name)));
+                return Err(Error::unknown(NameKind::Parameter, &axis.name, known.iter().map(|info| info.name)));
             }
             check_axis(method, axis)?;
             if own.iter().filter(|other| other.name == axis.name).count() > 1 {

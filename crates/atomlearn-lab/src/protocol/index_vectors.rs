@@ -35,7 +35,7 @@ pub fn splits(
                 path,
                 format!(
                     "its places run from {least} to {most} for {n} samples, so they seem to count from 1; say so with \
-                     --splits-from 1, or --splits-from 0 if they do not"
+                     option `splits-from = 1`, or option `splits-from = 0` if they do not"
                 ),
             ));
         }
@@ -47,7 +47,7 @@ pub fn splits(
             (false, _) => "0",
         };
         let doubt = if !from_one && from.is_none() && least == 1.0 {
-            "; 0 is not among them but 1 is: if they count from 1, say --splits-from 1"
+            "; 0 is not among them but 1 is: if they count from 1, say option `splits-from = 1`"
         } else {
             ""
         };
@@ -188,13 +188,13 @@ mod tests {
         let (found, told) = read("a.npy", &[array("a", &[&[1.0], &[3.0]])]).unwrap();
         assert_eq!(found, [split(&[1, 3], &[0, 2, 4, 5])]);
         assert!(told.contains("count from 0"), "{told}");
-        assert!(told.contains("if they count from 1, say --splits-from 1"), "{told}");
+        assert!(told.contains("if they count from 1, say option `splits-from = 1`"), "{told}");
         let message = read("a.npy", &given).unwrap_err().to_string();
         assert!(message.contains("seem to count from 1"), "{message}");
         // Training and test places without a gap from 1 on, though the last samples are in no part.
         let short = [array("train", &[&[1.0, 4.0]]), array("test", &[&[2.0, 3.0]])];
         let message = read("a.npz", &short).unwrap_err().to_string();
-        assert!(message.contains("from 1 to 4 for 6 samples") && message.contains("--splits-from"), "{message}");
+        assert!(message.contains("from 1 to 4 for 6 samples") && message.contains("option `splits-from"), "{message}");
         let said = |from: usize| splits(Path::new("a.npz"), &short, 6, Some(from), &mut |_| ()).unwrap();
         assert_eq!((said(1), said(0)), (vec![split(&[0, 3], &[1, 2])], vec![split(&[1, 4], &[2, 3])]));
         // With a gap, or with a 0 among them, there is no doubt.

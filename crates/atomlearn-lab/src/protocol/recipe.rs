@@ -4,7 +4,7 @@
 use crate::protocol::params_file;
 use atomlearn::prep::PrepSpec;
 use atomlearn::registry::{self, Method, Values};
-use atomlearn::{Error, Result};
+use atomlearn::{Error, NameKind, Result};
 use serde::Deserialize;
 
 /// The paper behind every recipe.
@@ -154,7 +154,7 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 /// The recipe of this name; `quick` is its small version.
 pub fn recipe(key: &str, quick: bool) -> Result<Recipe> {
     let file = FILES.iter().find(|(name, _)| *name == key);
-    let (_, text) = file.ok_or_else(|| Error::unknown("experiment", key, keys()))?;
+    let (_, text) = file.ok_or_else(|| Error::unknown(NameKind::Experiment, key, keys()))?;
     parse(key, text, quick)
 }
 

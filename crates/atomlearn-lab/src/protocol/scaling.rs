@@ -11,8 +11,9 @@ const RARE: usize = 50;
 
 /// A warning with the cure, where there is [`fact`] of one.
 pub fn warning(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<String> {
-    fact(data, places, prep)
-        .map(|fact| format!("{fact}; put them on one scale with --prep standard or --prep standard,unit"))
+    fact(data, places, prep).map(|fact| {
+        format!("{fact}; put them on one scale with option `prep = standard` or option `prep = standard,unit`")
+    })
 }
 
 /// That features differ in scale by more than 100-fold, where they do and `prep` does not put them on one.
@@ -78,7 +79,7 @@ mod tests {
         (0..20).for_each(|j| data.x[(2, j)] = 7.3);
         data.feature_names = Some(["a", "b", "c", "big"].map(String::from).to_vec());
         let text = warning(&data, &all, &prep("unit")).unwrap();
-        assert!(text.contains("`big` against") && text.contains("--prep standard"), "{text}");
+        assert!(text.contains("`big` against") && text.contains("option `prep = standard`"), "{text}");
         assert_eq!(warning(&data, &all, &prep("standard,unit")), None);
         assert_eq!(warning(&data, &all, &prep("standard")), None);
         assert_eq!(warning(&data, &all, &prep("views(a@1-2=standard|3-4=standard,unit)")), None);

@@ -177,7 +177,7 @@ pub fn read(path: &Path, data: &LabData, from: Option<usize>, note: &mut dyn FnM
     if from == Some(1) {
         return Err(Error::format(
             path,
-            "a split file in JSON counts from 0; --splits-from is for .mat, .npy and .npz files",
+            "a split file in JSON counts from 0; option `splits-from` is for .mat, .npy and .npz files",
         ));
     }
     parse(path, &std::fs::read(path).map_err(Error::io(path))?, data)

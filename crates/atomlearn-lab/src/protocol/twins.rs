@@ -74,7 +74,6 @@ pub fn in_words(all: &[Twins]) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::protocol::data::synthetic;

@@ -118,7 +118,7 @@ pub fn check(inside: &Inside, record: &Record) -> Result<(), String> {
         return Err("the accuracies after iterations do not fit the rules".into());
     }
     if !inside.atoms.as_ref().is_none_or(|atoms| atoms_fit(atoms, record.classes.len())) {
-        return Err("the atoms make no sense (classes, usage, sizes or bytes)".into());
+        return Err("invalid atoms: classes, usage, sizes or bytes out of range".into());
     }
     let sound = |graph: &Graph| {
         let n = graph.classes.len();
@@ -131,7 +131,7 @@ pub fn check(inside: &Inside, record: &Record) -> Result<(), String> {
     if inside.graph.as_ref().is_none_or(sound) {
         Ok(())
     } else {
-        Err("the atom graph makes no sense (atoms, classes or weights)".into())
+        Err("invalid atom graph: atoms, classes or weights out of range".into())
     }
 }
 

@@ -275,12 +275,12 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
     jsonl::read(path, checked_key)
 }
 
-/// The key of a record, or why the record makes no sense.
+/// The key of a record, or why the record is invalid.
 pub fn checked_key(record: &Record) -> Result<String, String> {
     check(record).map(|()| record.key.clone())
 }
 
-/// Beyond these a page makes no sense, and its confusion matrices would fill the memory.
+/// Beyond these nobody reads a page, and its confusion matrices would fill the memory.
 const MOST_CLASSES: usize = 2000;
 const MOST_RULES: usize = 16;
 /// Mistakes that are kept of a run.
@@ -305,7 +305,7 @@ fn check(record: &Record) -> Result<(), String> {
     }
     let valid = |list: &[usize]| list.len() == record.truth.len() && list.iter().all(|&c| c < n_classes);
     if record.truth.is_empty() || !valid(&record.truth) || record.rules.is_empty() || record.n_train == 0 {
-        return Err("the record's classes or samples make no sense".into());
+        return Err("invalid record: no samples, or a class index out of range".into());
     }
     let places: HashSet<usize> = record.tested.iter().copied().filter(|&i| i < record.data.samples).collect();
     if !record.tested.is_empty() && places.len() != record.truth.len() {
@@ -330,7 +330,10 @@ fn check(record: &Record) -> Result<(), String> {
         if outcome.probability.as_ref().is_some_and(|measures| measures.bins.len() > metrics::BINS)
             || !bins.into_iter().all(|bin| bin.is_sound(record.truth.len()))
         {
-            return Err(format!("the calibration of rule `{}` makes no sense", outcome.rule));
+            return Err(format!(
+                "invalid calibration of rule `{}`: too many bins, or a bin out of range",
+                outcome.rule
+            ));
         }
         if !valid(&outcome.predictions) {
             return Err(format!("the predictions of rule `{}` do not fit the test samples", outcome.rule));
@@ -343,11 +346,11 @@ fn check(record: &Record) -> Result<(), String> {
         mistake.truth < n_classes && mistake.found < n_classes && mistake.sample < record.data.samples
     };
     if record.mistakes.len() > MOST_MISTAKES || !record.mistakes.iter().all(known) {
-        return Err("the record's mistakes make no sense".into());
+        return Err("invalid mistakes: too many, or a class or sample out of range".into());
     }
     let doubted = |doubt: &Suspicion| doubt.sample < record.data.samples && (0.0..=1.0).contains(&doubt.proba);
     if record.suspicious.len() > MOST_SUSPICIOUS || !record.suspicious.iter().all(doubted) {
-        return Err("the record's suspicious labels make no sense".into());
+        return Err("invalid suspicious labels: too many, or a sample or probability out of range".into());
     }
     record.inside.as_ref().map_or(Ok(()), |seen| diagnostics::check(seen, record))
 }

@@ -112,7 +112,6 @@ fn second(scores: &Mat<f64>, i: usize, best: usize) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use atomlearn::registry::{METHODS, Values};

@@ -263,14 +263,14 @@ pub fn read(path: &Path) -> Result<Vec<UnitRecord>> {
     jsonl::read(path, checked_key)
 }
 
-/// The key of a unit record, or why the record makes no sense.
+/// The key of a unit record, or why the record is invalid.
 pub fn checked_key(record: &UnitRecord) -> Result<String, String> {
     let counts = record.correct.iter().flatten().all(|&correct| correct <= record.samples)
         && record.measured.iter().flatten().all(|value| (0.0..=1.0).contains(value));
     if record.schema != RECORD_SCHEMA {
         Err(format!("schema `{}` where `{RECORD_SCHEMA}` is needed", record.schema))
     } else if record.samples == 0 || record.iterations.is_empty() || !counts {
-        Err("the record's counts make no sense".into())
+        Err("invalid record: no samples, no iterations, or a count out of range".into())
     } else {
         Ok(record.key.clone())
     }

@@ -116,9 +116,9 @@ impl CrossedMean {
         let equivalent = p * (1.0 - p) / self.variance;
         let n = if self.variance > 0.0 { equivalent.min(samples.most).max(1.0) } else { samples.unvaried };
         let t = StudentsT::new(0.0, 1.0, self.df.max(1.0)).map_or(1.96, |t| t.inverse_cdf(0.975));
-        let centre = (p + t * t / (2.0 * n)) / (1.0 + t * t / n);
+        let center = (p + t * t / (2.0 * n)) / (1.0 + t * t / n);
         let half = t / (1.0 + t * t / n) * (p * (1.0 - p) / n + t * t / (4.0 * n * n)).sqrt();
-        [(centre - half).max(0.0), (centre + half).min(1.0)]
+        [(center - half).max(0.0), (center + half).min(1.0)]
     }
 }
 

@@ -171,7 +171,6 @@ pub fn auc(truth: &[usize], scores: MatRef<'_, f64>) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use atomlearn::Mat;

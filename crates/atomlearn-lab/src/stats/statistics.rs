@@ -16,8 +16,8 @@ fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
-    let centre = mean(values);
-    Some(values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64)
+    let center = mean(values);
+    Some(values.iter().map(|v| (v - center).powi(2)).sum::<f64>() / (values.len() - 1) as f64)
 }
 
 /// The 95 % interval of the mean by Student's t; `None` below two values.
@@ -29,8 +29,8 @@ pub fn interval95(values: &[f64]) -> Option<[f64; 2]> {
     let spread = std(values)?;
     let t = StudentsT::new(0.0, 1.0, (n - 1) as f64).ok()?;
     let half = t.inverse_cdf(0.975) * spread / (n as f64).sqrt();
-    let centre = mean(values);
-    Some([centre - half, centre + half])
+    let center = mean(values);
+    Some([center - half, center + half])
 }
 
 /// Holm's step-down correction of p-values, in their own order.

@@ -5,7 +5,7 @@
 //! sparsity:  min |x - D z|   s.t.  |z|_0 <= T          error:  min |z|_0   s.t.  |x - D z| <= epsilon
 //! ```
 //!
-//! Greedy: the atom most correlated with the residual joins the support `I`, then all of `x` is fitted anew on `I`.
+//! Greedy: the atom most correlated with the residual joins the support `I`, then all of `x` is fitted again on `I`.
 //! Only the Gram matrix `G = D^T D` and the correlations `D^T x` are needed. With `q_1 .. q_t` the Gram-Schmidt basis
 //! of the chosen atoms, `P = D^T [q_1 .. q_t]` grows by one column per step and everything reads off it:
 //!
@@ -197,6 +197,7 @@ mod tests {
     use crate::coding::sparse::golden;
     use crate::linalg::column_energies;
     use crate::linalg::{Spd, gram, mul, normalize_columns, select_columns};
+    use crate::testing::noise;
     use faer::{Mat, mat};
 
     fn code(d: MatRef<'_, f64>, x: MatRef<'_, f64>, sparsity: usize, epsilon: Option<f64>) -> SparseCodes {
@@ -206,8 +207,6 @@ mod tests {
     }
 
     fn problem(m: usize, n_atoms: usize, n: usize) -> (Mat<f64>, Mat<f64>) {
-        let noise =
-            |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         let mut d = Mat::from_fn(m, n_atoms, noise);
         normalize_columns(d.as_mut());
         (d, Mat::from_fn(m, n, |i, j| noise(j + 5, i + 50)))

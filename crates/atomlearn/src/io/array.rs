@@ -235,7 +235,6 @@ fn half(bits: u16) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

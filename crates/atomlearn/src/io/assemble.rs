@@ -3,7 +3,7 @@
 use super::array::{Array, Elements};
 use super::labels::{self, LABEL_NAMES, LabelTexts};
 use super::{ImageShape, Note, Orientation, RawData, ReadOptions, Variable, limits};
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use faer::Mat;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -76,7 +76,10 @@ fn part(container: &dyn Container, index: usize, labels: Option<&LabelTexts>, op
     limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
     let x = container.load(index)?;
     if x.is_text() {
-        return Err(Error::format(path, format!("`{name}` holds text, not numbers; choose the data with --x NAME")));
+        return Err(Error::format(
+            path,
+            format!("`{name}` holds text, not numbers; choose the data with option `x = NAME`"),
+        ));
     }
     let matrix = as_matrix(container, name, &x)?;
     let count = labels.map(|labels| labels.text.len());
@@ -109,11 +112,11 @@ fn assemble_two_parts(container: &dyn Container, options: &ReadOptions, names: &
     let (train, mut labels) = read(x_train, y_train)?;
     let (test, test_labels) = read(x_test, y_test)?;
     if train.x.nrows() != test.x.nrows() {
-        return Err(Error::Shape {
-            what: format!("{}: test samples `{x_test}`", path.display()),
-            expected: format!("{} features, as the training samples `{x_train}` have", train.x.nrows()),
-            found: test.x.nrows().to_string(),
-        });
+        return Err(Error::shape(
+            format!("{}: test samples `{x_test}`", path.display()),
+            format!("{} features, as the training samples `{x_train}` have", train.x.nrows()),
+            test.x.nrows(),
+        ));
     }
     if labels.numeric != test_labels.numeric {
         let why = format!("one of `{y_train}` and `{y_test}` holds numbers and the other text; store both alike");
@@ -156,11 +159,11 @@ fn as_matrix(container: &dyn Container, name: &str, x: &Array) -> Result<Matrix>
         (&[rows, cols, n], Orientation::Columns) if !x.row_major => {
             Ok(Matrix { rows: rows * cols, cols: n, stack: Some(ImageShape { rows, cols, column_major: true }) })
         }
-        (shape, _) => Err(Error::Shape {
-            what: format!("{}: data `{name}`", container.path().display()),
-            expected: "a matrix, or a stack of images in the order the format usually has".into(),
-            found: limits::shape_text(shape),
-        }),
+        (shape, _) => Err(Error::shape(
+            format!("{}: data `{name}`", container.path().display()),
+            "a matrix, or a stack of images in the order the format usually has",
+            limits::shape_text(shape),
+        )),
     }
 }
 
@@ -174,13 +177,15 @@ fn orientation(
 ) -> Result<Orientation> {
     let side = |samples| if samples == Orientation::Rows { matrix.rows } else { matrix.cols };
     if matrix.stack.is_some() && said.is_some_and(|said| said != custom) {
-        return Err(Error::Data(format!("{}: --samples contradicts the stack of images in the file", path.display())));
+        return Err(Error::Data(format!(
+            "{}: option `samples` contradicts the stack of images in the file",
+            path.display()
+        )));
     }
     let Some(labels) = labels else { return Ok(said.unwrap_or(custom)) };
-    let mismatch = |expected: String| Error::Shape {
-        what: format!("{}: {labels} labels for data of {} x {}", path.display(), matrix.rows, matrix.cols),
-        expected,
-        found: labels.to_string(),
+    let mismatch = |expected: String| {
+        let what = format!("{}: {labels} labels for data of {} x {}", path.display(), matrix.rows, matrix.cols);
+        Error::shape(what, expected, labels)
     };
     let said = said.or(matrix.stack.is_some().then_some(custom));
     match said {
@@ -195,7 +200,7 @@ fn orientation(
             (false, false) => Err(mismatch(format!("{} or {} labels", matrix.rows, matrix.cols))),
             (true, true) => Err(Error::Data(format!(
                 "{}: the data are {labels} x {labels}, so the labels do not tell rows from columns; \
-                 say --samples rows or --samples columns",
+                 say option `samples = rows` or option `samples = columns`",
                 path.display()
             ))),
         },
@@ -211,8 +216,9 @@ fn choose(container: &dyn Container, said: Option<&str>, usual: &[&str]) -> Resu
 }
 
 fn index_of(container: &dyn Container, name: &str) -> Result<usize> {
-    place(container, name)
-        .ok_or_else(|| Error::unknown("variable", name, container.variables().iter().map(|known| known.name.as_str())))
+    place(container, name).ok_or_else(|| {
+        Error::unknown(NameKind::Variable, name, container.variables().iter().map(|known| known.name.as_str()))
+    })
 }
 
 fn place(container: &dyn Container, name: &str) -> Option<usize> {
@@ -324,17 +330,8 @@ fn scalar(container: &dyn Container, name: &str) -> Result<Option<f64>> {
 /// A variable of 0 or 1 for each sample: the given split, or the samples a feature map was fitted on.
 fn flags(container: &dyn Container, name: &str, n: usize) -> Result<Option<Vec<bool>>> {
     let Some(index) = place(container, name) else { return Ok(None) };
-    let path = container.path();
-    limits::check_expansion(path, name, &container.variables()[index].shape, container.file_bytes())?;
-    let array = container.load(index)?;
-    if array.len() != n {
-        return Err(Error::Shape {
-            what: format!("{}: `{name}`", path.display()),
-            expected: format!("{n} entries, one per sample"),
-            found: array.len().to_string(),
-        });
-    }
-    (0..n).map(|i| flag(path, name, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
+    let array = per_sample(container, index, "", n)?;
+    (0..n).map(|i| flag(container.path(), name, i, array.number(i))).collect::<Result<Vec<bool>>>().map(Some)
 }
 
 /// 1 is training, 0 is test, all else an error.
@@ -377,21 +374,25 @@ fn image_shape(container: &dyn Container, matrix: &Matrix, features: usize) -> R
     }))
 }
 
+/// The variable at `index`, which must have one entry per sample; `what` stands before its name in messages.
+fn per_sample(container: &dyn Container, index: usize, what: &str, n: usize) -> Result<Array> {
+    let path = container.path();
+    let Variable { name, shape, .. } = &container.variables()[index];
+    limits::check_expansion(path, name, shape, container.file_bytes())?;
+    let array = container.load(index)?;
+    if array.len() != n {
+        let what = format!("{}: {what}`{name}`", path.display());
+        return Err(Error::shape(what, format!("{n} entries, one per sample"), array.len()));
+    }
+    Ok(array)
+}
+
 /// The variable that says which samples belong together, if the user named one.
 fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<String>>> {
     let Some(index) = choose(container, options.groups.as_deref(), &[])? else { return Ok(None) };
+    let array = per_sample(container, index, "groups ", n)?;
     let path = container.path();
-    let variable = &container.variables()[index];
-    limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
-    let array = container.load(index)?;
-    if array.len() != n {
-        return Err(Error::Shape {
-            what: format!("{}: groups `{}`", path.display(), variable.name),
-            expected: format!("{n} entries, one per sample"),
-            found: array.len().to_string(),
-        });
-    }
-    limits::TextBudget::new(path, &variable.name, container.file_bytes()).add(n, 0)?;
+    limits::TextBudget::new(path, &container.variables()[index].name, container.file_bytes()).add(n, 0)?;
     let group = |i: usize| {
         array
             .label(i)
@@ -404,19 +405,9 @@ fn groups(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<
 /// The variable that says how much each sample counts, if the user named one.
 fn weights(container: &dyn Container, n: usize, options: &ReadOptions) -> Result<Option<Vec<f64>>> {
     let Some(index) = choose(container, options.weights.as_deref(), &[])? else { return Ok(None) };
-    let path = container.path();
-    let variable = &container.variables()[index];
-    limits::check_expansion(path, &variable.name, &variable.shape, container.file_bytes())?;
-    let array = container.load(index)?;
-    if array.len() != n {
-        return Err(Error::Shape {
-            what: format!("{}: weights `{}`", path.display(), variable.name),
-            expected: format!("{n} entries, one per sample"),
-            found: array.len().to_string(),
-        });
-    }
+    let array = per_sample(container, index, "weights ", n)?;
     (0..n)
-        .map(|i| checked_weight(path, array.number(i), || format!("sample {i} (counted from 0)")))
+        .map(|i| checked_weight(container.path(), array.number(i), || format!("sample {i} (counted from 0)")))
         .collect::<Result<Vec<f64>>>()
         .map(Some)
 }
@@ -466,7 +457,11 @@ fn no_data(container: &dyn Container) -> Error {
     let why = if held.is_empty() {
         "holds no variables".to_string()
     } else {
-        format!("has no variable {}; choose one with --x NAME. It holds {}", DATA_NAMES.join(", "), held.join(", "))
+        format!(
+            "has no variable {}; choose one with option `x = NAME`. It holds {}",
+            DATA_NAMES.join(", "),
+            held.join(", ")
+        )
     };
     Error::format(container.path(), why)
 }

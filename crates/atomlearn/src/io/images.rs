@@ -3,7 +3,7 @@
 use super::pictures::{Picture, list_classes};
 use super::table::check_options;
 use super::{ImageShape, RawData, ReadOptions, Variable, labels, limits, table};
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use std::path::Path;
 
 /// Reads every image; all must have one size.
@@ -23,7 +23,7 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
         if (picture.height, picture.width) != (rows, cols) {
             return Err(Error::Data(format!(
                 "{}: {} is {} x {} pixels, {} is {rows} x {cols}; images of different sizes need \
-                 features of one length: run `atomlearn features` first, or train with `--features pixels`",
+                 features of one length: run `atomlearn features` first, or train with option `features = pixels`",
                 folder.display(),
                 item.name,
                 picture.height,
@@ -40,7 +40,7 @@ pub(super) fn read(folder: &Path, options: &ReadOptions) -> Result<RawData> {
         (Some(file), _) => Some(table::matching(labels::read_file(file)?, file, items.len())?),
         (None, Some("none")) => None,
         (None, None) => Some(classes()),
-        (None, Some(y)) => return Err(Error::unknown("variable", y, ["none"])),
+        (None, Some(y)) => return Err(Error::unknown(NameKind::Variable, y, ["none"])),
     };
     let image_shape = Some(ImageShape { rows, cols, column_major: false });
     let names = items.into_iter().map(|item| item.name).collect();

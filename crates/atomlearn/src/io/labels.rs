@@ -37,12 +37,13 @@ pub(super) fn from_array(
     if array.shape.iter().filter(|&&size| size != 1).count() > 1 {
         let named = |first: usize| Some(one_hot(array)?.iter().map(|class| (class + first).to_string()).collect());
         let text = first_class.and_then(named);
-        return text.map(|text| LabelTexts { text, numeric: true }).ok_or_else(|| Error::Shape {
-            what: format!("{}: labels `{name}`", path.display()),
-            expected: "one label per sample (a vector), or a matrix of classes and samples with a single 1 for every \
-                       sample and 0 elsewhere"
-                .into(),
-            found: limits::shape_text(&array.shape),
+        return text.map(|text| LabelTexts { text, numeric: true }).ok_or_else(|| {
+            Error::shape(
+                format!("{}: labels `{name}`", path.display()),
+                "one label per sample (a vector), or a matrix of classes and samples with a single 1 for every \
+                       sample and 0 elsewhere",
+                limits::shape_text(&array.shape),
+            )
         });
     }
     // Numbers become text too, which takes far more than they do.
@@ -185,7 +186,6 @@ pub(super) fn name_classes(path: &Path, labels: &mut [String], names: &[String],
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use super::table::{check_options, matching, shorten};
 use super::{RawData, ReadOptions, Variable, labels, limits};
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use std::path::Path;
 
 /// Some editors put it before UTF-8 text.
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<R
         (Some(file), _) => Some(matching(labels::read_file(file)?, file, n)?),
         (None, Some("none")) => None,
         (None, None) => Some(sparse.labels),
-        (None, Some(y)) => return Err(Error::unknown("variable", y, ["none"])),
+        (None, Some(y)) => return Err(Error::unknown(NameKind::Variable, y, ["none"])),
     };
     Ok(RawData { labels, ..RawData::new(x) })
 }
@@ -102,7 +102,6 @@ fn twice(entries: &[(usize, usize, f64)]) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

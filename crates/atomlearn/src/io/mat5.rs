@@ -401,5 +401,4 @@ impl Stream<'_> {
 }
 
 #[cfg(test)]
-#[path = "mat5_tests.rs"]
 mod tests;

@@ -171,7 +171,6 @@ fn float(size: usize, layout: &FloatingPointLayout) -> Result<NumberForm, String
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::io::array::Array;

@@ -35,7 +35,6 @@ pub use digits::digits;
 pub use npy_rows::NpyRows;
 pub use table::{
     Cell, ColumnKind, Encoded, FeatureColumn, Fill, Impute, Matched, NamedColumn, Note, TablePart, TableSchema,
-    shell_word,
 };
 pub use write::write;
 
@@ -102,16 +101,17 @@ impl ReadOptions {
     /// Refuses what is said about tables where there is none.
     fn check_no_table(&self, path: &Path) -> Result<()> {
         let said = [
-            (self.header.is_some(), "--header"),
-            (self.decimal_comma.is_some(), "--decimal"),
-            (!self.drop.is_empty(), "--drop"),
-            (self.id.is_some(), "--id"),
-            (self.impute.is_some(), "--impute"),
+            (self.header.is_some(), "header"),
+            (self.decimal_comma.is_some(), "decimal"),
+            (!self.drop.is_empty(), "drop"),
+            (self.id.is_some(), "id"),
+            (self.impute.is_some(), "impute"),
         ];
         match said.iter().find(|(said, _)| *said) {
-            Some((_, flag)) => {
-                Err(Error::Data(format!("{}: {flag} is for tables, which this is not; leave it out", path.display())))
-            }
+            Some((_, option)) => Err(Error::Data(format!(
+                "{}: option `{option}` is for tables, which this is not; leave it out",
+                path.display()
+            ))),
             None => Ok(()),
         }
     }
@@ -119,16 +119,16 @@ impl ReadOptions {
 
 /// Refuses groups and weights where a file has neither columns nor variables to take them from.
 fn check_nothing_beside(path: &Path, options: &ReadOptions) -> Result<()> {
-    let refused = |flag: &str| {
-        let what = flag.trim_start_matches("--");
+    let refused = |what: &str| {
         let why = format!(
-            "{what} are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out {flag}"
+            "{what} are a column of a table or a variable of a .mat or .npz file, and this has neither; leave out \
+             option `{what}`"
         );
         Err(Error::Data(format!("{}: {why}", path.display())))
     };
     match (&options.groups, &options.weights) {
-        (Some(_), _) => refused("--groups"),
-        (_, Some(_)) => refused("--weights"),
+        (Some(_), _) => refused("groups"),
+        (_, Some(_)) => refused("weights"),
         (None, None) => Ok(()),
     }
 }
@@ -270,11 +270,11 @@ pub fn read_npy(name: &str, bytes: &[u8]) -> Result<Mat<f64>> {
         [samples, features] => (samples, features),
         [samples, rows, cols] if array.row_major => (samples, rows.saturating_mul(cols)),
         _ => {
-            return Err(Error::Shape {
-                what: format!("{name}: the array"),
-                expected: "samples x features, one sample alone, or samples x height x width in C order".into(),
-                found: limits::shape_text(&array.shape),
-            });
+            return Err(Error::shape(
+                format!("{name}: the array"),
+                "samples x features, one sample alone, or samples x height x width in C order",
+                limits::shape_text(&array.shape),
+            ));
         }
     };
     if samples == 0 || features == 0 {
@@ -353,7 +353,7 @@ fn format_of(path: &Path, bytes: &[u8]) -> Result<Format> {
         _ => {
             return Err(Error::format(
                 path,
-                "not a kind of data file that is known here; use .mat, .npz, .npy, .csv, .tsv, .txt, .xlsx, \
+                "unknown file format; use .mat, .npz, .npy, .csv, .tsv, .txt, .xlsx, \
                  .parquet, .libsvm, \
                  or a folder with one sub-folder of images per class",
             ));

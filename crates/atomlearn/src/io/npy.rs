@@ -33,7 +33,7 @@ pub(super) struct Npz<'a> {
 impl<'a> Npy<'a> {
     /// Reads the header.
     pub(super) fn scan(path: &'a Path, bytes: &'a [u8]) -> Result<Self> {
-        let header = Header::parse(path, "the array", bytes)?;
+        let header = NpyHeader::parse(path, "the array", bytes)?;
         Ok(Npy { path, bytes, variables: [header.variable("X")] })
     }
 }
@@ -48,7 +48,7 @@ impl<'a> Npz<'a> {
         // Archives may hold a name twice; NumPy takes the last one.
         for member in last_of_each(all, |member| &member.name) {
             let name = member.name.strip_suffix(".npy").unwrap_or_default();
-            let header = Header::parse(path, name, &member.start(path, Header::LONGEST)?)?;
+            let header = NpyHeader::parse(path, name, &member.start(path, NpyHeader::LONGEST)?)?;
             variables.push(header.variable(name));
             members.push(member);
         }
@@ -120,8 +120,8 @@ pub(super) fn parse(path: &Path, name: &str, bytes: &[u8]) -> Result<Array> {
 }
 
 /// The header, and the number of bytes of the elements, which are all there.
-fn header_of(path: &Path, name: &str, bytes: &[u8]) -> Result<(Header, usize)> {
-    let header = Header::parse(path, name, bytes)?;
+fn header_of(path: &Path, name: &str, bytes: &[u8]) -> Result<(NpyHeader, usize)> {
+    let header = NpyHeader::parse(path, name, bytes)?;
     let short = || Error::format(path, format!("{name} ends too early; the file is incomplete, copy or save it again"));
     // The elements are in memory already, so that what they become is bounded by them, whatever shape is declared.
     let count = limits::product(&header.shape).ok_or_else(short)?;
@@ -142,7 +142,7 @@ enum Element {
     Other,
 }
 
-pub(super) struct Header {
+pub(super) struct NpyHeader {
     descr: String,
     element: Element,
     big_endian: bool,
@@ -152,7 +152,7 @@ pub(super) struct Header {
     pub(super) data: usize,
 }
 
-impl Header {
+impl NpyHeader {
     /// No header ends later than this.
     pub(super) const LONGEST: u64 = MAX_HEADER as u64 + 12;
 
@@ -173,7 +173,7 @@ impl Header {
         let text = std::str::from_utf8(text).map_err(|_| bad("its header is not text"))?;
         let (descr, fortran, shape) = dictionary(text).ok_or_else(|| bad("its header cannot be understood"))?;
         let (element, big_endian) = element_type(&descr).unwrap_or((Element::Other, false));
-        Ok(Header { descr, element, big_endian, fortran, shape, data: start + length })
+        Ok(NpyHeader { descr, element, big_endian, fortran, shape, data: start + length })
     }
 
     /// Bytes per element; an error where elements cannot be read.
@@ -295,5 +295,4 @@ fn type_name(descr: &str, element: Element) -> String {
 }
 
 #[cfg(test)]
-#[path = "npy_tests.rs"]
 mod tests;

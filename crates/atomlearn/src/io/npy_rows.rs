@@ -1,6 +1,6 @@
 //! Rows of a `.npy` file that is too large to be read as a whole.
 
-use super::{array::Array, labels, limits, npy::Header};
+use super::{array::Array, labels, limits, npy::NpyHeader};
 use crate::{Error, Result};
 use faer::MatMut;
 use std::fs::File;
@@ -35,11 +35,11 @@ impl NpyRows {
                 ));
             }
             _ => {
-                return Err(Error::Shape {
-                    what: format!("{}: the array", path.display()),
-                    expected: "samples x features".into(),
-                    found: limits::shape_text(&header.shape),
-                });
+                return Err(Error::shape(
+                    format!("{}: the array", path.display()),
+                    "samples x features",
+                    limits::shape_text(&header.shape),
+                ));
             }
         };
         let size = header.element_size(path, "the array")? as u64;
@@ -109,10 +109,10 @@ impl NpyRows {
     }
 }
 
-fn header(path: &Path) -> Result<(Header, u64)> {
+fn header(path: &Path) -> Result<(NpyHeader, u64)> {
     let file = File::open(path).map_err(Error::io(path))?;
     let length = file.metadata().map_err(Error::io(path))?.len();
     let mut start = Vec::new();
-    file.take(Header::LONGEST).read_to_end(&mut start).map_err(Error::io(path))?;
-    Ok((Header::parse(path, "the array", &start)?, length))
+    file.take(NpyHeader::LONGEST).read_to_end(&mut start).map_err(Error::io(path))?;
+    Ok((NpyHeader::parse(path, "the array", &start)?, length))
 }

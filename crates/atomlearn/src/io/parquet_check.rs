@@ -309,7 +309,6 @@ impl PageReader for CheckedPages {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

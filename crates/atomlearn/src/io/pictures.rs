@@ -51,12 +51,12 @@ impl Picture {
         if self.channels == 1 {
             return self.clone();
         }
-        let pixels = self.pixels.as_chunks().0.iter().map(|&colour| grey(colour)).collect();
+        let pixels = self.pixels.as_chunks().0.iter().map(|&color| grey(color)).collect();
         Picture { channels: 1, pixels, ..*self }
     }
 
     /// The picture in colour; grey is repeated.
-    pub fn colour(&self) -> Picture {
+    pub fn color(&self) -> Picture {
         let pixels = match self.channels {
             1 => self.pixels.iter().flat_map(|&v| [v; 3]).collect(),
             _ => self.pixels.clone(),
@@ -91,8 +91,8 @@ impl Picture {
 }
 
 /// The grey of one colour.
-fn grey(colour: [u8; 3]) -> u8 {
-    let weighted = colour.iter().zip(GREY_WEIGHTS).map(|(&part, weight)| u32::from(part) * weight);
+fn grey(color: [u8; 3]) -> u8 {
+    let weighted = color.iter().zip(GREY_WEIGHTS).map(|(&part, weight)| u32::from(part) * weight);
     // The weights add up to 65536, so that the sum fits into a byte.
     ((weighted.sum::<u32>() + (1 << 15)) >> 16) as u8
 }
@@ -268,6 +268,6 @@ mod tests {
         assert!((0..=255).all(|v| grey([v; 3]) == v), "grey stays grey");
         // Pillow 13: Image.new("RGB", (1, 1), colour).convert("L").
         let pillow = [([255, 0, 0], 76), ([0, 255, 0], 150), ([0, 0, 255], 29), ([1, 2, 3], 2), ([200, 100, 50], 124)];
-        assert_eq!(pillow.map(|(colour, _)| grey(colour)), pillow.map(|(_, grey)| grey));
+        assert_eq!(pillow.map(|(color, _)| grey(color)), pillow.map(|(_, grey)| grey));
     }
 }

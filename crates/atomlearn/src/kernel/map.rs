@@ -14,8 +14,8 @@
 use super::{Gamma, Kernel, far_origin, plain_distances};
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, View, mul, norm1, rank_above, scaled_columns, select_columns, sym_eig};
-use crate::pca::centred;
-use crate::{Error, Observer, Result};
+use crate::pca::centered;
+use crate::{Error, NameKind, Observer, Result};
 use faer::{Mat, MatRef};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -69,7 +69,7 @@ impl FromStr for KernelSpec {
                     Gamma::Fixed(1.0),
                 )
             }
-            _ => return Err(Error::unknown("kernel", name, KERNELS)),
+            _ => return Err(Error::unknown(NameKind::Kernel, name, KERNELS)),
         };
         Ok(KernelSpec { kernel, gamma, landmarks })
     }
@@ -120,11 +120,11 @@ impl KernelMap {
             return Err(Error::Data("the model's kernel has no width".into()));
         }
         if root.nrows() != landmarks.ncols() {
-            return Err(Error::Shape {
-                what: "kernel map of the model".into(),
-                expected: format!("{} rows, one for each landmark", landmarks.ncols()),
-                found: root.nrows().to_string(),
-            });
+            return Err(Error::shape(
+                "kernel map of the model",
+                format!("{} rows, one for each landmark", landmarks.ncols()),
+                root.nrows(),
+            ));
         }
         Ok(KernelMap { kernel: spec.kernel, gamma, landmarks, root })
     }
@@ -181,7 +181,7 @@ pub fn spread_out(x: impl View, count: usize, seed: u64) -> Mat<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut chosen = vec![rng.random_range(0..x.ncols())];
     let mut nearest = vec![f64::INFINITY; x.ncols()];
-    let moved = far_origin(x).map(|origin| centred(x, &origin));
+    let moved = far_origin(x).map(|origin| centered(x, &origin));
     let seen = moved.as_ref().map_or(x, Mat::as_ref);
     while chosen.len() < count {
         let last = chosen[chosen.len() - 1];
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn singular_kernels_are_cut_aloud_and_bad_data_refused() {
+    fn singular_kernels_are_cut_with_a_warning_and_bad_data_refused() {
         let twice = Mat::from_fn(4, 12, |i, j| ((i * 5 + (j % 6) * 7 + i * (j % 6)) % 11) as f64 / 11.0);
         let mut trace = Trace::default();
         let map = KernelMap::fit(&spec("rbf:auto"), &twice, &mut trace).unwrap();

@@ -6,7 +6,7 @@ pub use map::{KernelMap, KernelSpec, spread_out};
 
 use crate::export::{Graph, Tensor};
 use crate::linalg::{View, column_energies, mul};
-use crate::pca::{centred, mean};
+use crate::pca::{centered, mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef, Scale};
 use rayon::prelude::*;
@@ -129,7 +129,7 @@ impl Kernel {
                 let mut x = x.clone();
                 let mut landmarks = landmarks.to_owned();
                 if let Some(origin) = far_origin(&landmarks) {
-                    landmarks = centred(&landmarks, &origin);
+                    landmarks = centered(&landmarks, &origin);
                     let origin = graph.row(origin);
                     x = graph.op("Sub", &[&x, &origin]);
                 }
@@ -174,7 +174,7 @@ pub fn squared_distances(landmarks: impl View, x: impl View) -> Mat<f64> {
     let landmarks = landmarks.view();
     let x = x.view();
     match far_origin(landmarks) {
-        Some(origin) => plain_distances(centred(landmarks, &origin), centred(x, &origin)),
+        Some(origin) => plain_distances(centered(landmarks, &origin), centered(x, &origin)),
         None => plain_distances(landmarks, x),
     }
 }
@@ -187,7 +187,7 @@ fn far_origin(landmarks: impl View) -> Option<Vec<f64>> {
     let some = Mat::from_fn(landmarks.nrows(), count, |i, j| landmarks[(i, j * landmarks.ncols() / count)]);
     let origin = mean(&some);
     let size: f64 = origin.iter().map(|v| v * v).sum();
-    let spread = centred(&some, &origin).squared_norm_l2() / count.max(1) as f64;
+    let spread = centered(&some, &origin).squared_norm_l2() / count.max(1) as f64;
     (count > 1 && size.is_finite() && size > FAR_FROM_ZERO * spread).then_some(origin)
 }
 

@@ -68,7 +68,7 @@ impl Jury {
     pub fn verdict(&self, mut scores: Mat<f64>) -> Result<Verdict> {
         let found = best_class(&scores);
         let accuracy = self.judge.share(|i| found[i] == self.targets[i]);
-        fusion::normalise_by_own_scale(&mut scores, self.judge.weights());
+        fusion::normalize_by_own_scale(&mut scores, self.judge.weights());
         let loss = self.judge.alone(&scores.transpose().to_owned(), fusion::START)?.loss;
         Ok(Verdict { loss, accuracy, by: self.by })
     }
@@ -129,8 +129,8 @@ pub(crate) fn descend(
                 return best.map(|(place, found)| (values[place], found));
             }
         }
-        let centre = best.map_or(usual, |(place, _)| place);
-        let around = [centre.checked_sub(1), Some(centre + 1)].into_iter().flatten();
+        let center = best.map_or(usual, |(place, _)| place);
+        let around = [center.checked_sub(1), Some(center + 1)].into_iter().flatten();
         next = around.filter(|&place| seen.get(place) == Some(&None)).collect();
     }
     best.map(|(place, found)| (values[place], found))

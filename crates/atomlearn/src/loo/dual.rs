@@ -2,7 +2,9 @@
 
 use super::sums::class_weights;
 use super::{Reading, STAGE, Sums, residual_scores};
-use crate::linalg::{Spd, View, add_diagonal, axpy, column, column_major, dot, gram, mul, mul_into, spd_inverse, wide};
+use crate::linalg::{
+    Spd, View, add_diagonal, axpy, column, column_major, diagonal, dot, gram, mul, mul_into, spd_inverse, wide,
+};
 use crate::score::{ClassResiduals, Residuals};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -73,7 +75,7 @@ impl<'a> Coder<'a> {
             counts: class_weights(blocks, roots),
             targets: blocks.labels(),
             roots: roots.unwrap_or_default().to_vec(),
-            diagonal: (0..inverse.nrows()).map(|i| inverse[(i, i)]).collect(),
+            diagonal: diagonal(&inverse),
             sums,
             cross,
         };
@@ -108,7 +110,7 @@ impl<'a> Coder<'a> {
         let mut store = None;
         let gram = column_major(self.gram, &mut store);
         let scales: Vec<f64> = self.sums.diagonal.iter().map(|own| -1.0 / own).collect();
-        let energy: Vec<f64> = (0..n).map(|i| gram[(i, i)]).collect();
+        let energy = diagonal(gram);
         let mut squared = Mat::zeros(n, n_classes);
         let mut code_energy = Mat::zeros(n, n_classes);
         let mut codes = Mat::new();
@@ -147,7 +149,7 @@ impl<'a> Coder<'a> {
 
     /// Class residuals of the training samples with the given codes.
     pub(super) fn residuals_of_codes(&self, codes: MatRef<'_, f64>) -> Residuals {
-        let energy: Vec<f64> = (0..self.gram.nrows()).map(|i| self.gram[(i, i)]).collect();
+        let energy = diagonal(self.gram);
         ClassResiduals::from_gram(self.gram, self.blocks).of_products(&energy, codes, self.gram)
     }
 

@@ -249,7 +249,7 @@ const ROUNDING: f64 = 1e-12;
 /// Scores (classes x samples) in units of `scale`, cut off at [`RANGE`] below the best of their sample, and centred over classes; what is
 /// not a number says nothing. Only differences matter to a softmax. The best is what all others are measured from, since it must
 /// not be cut off: with one that is far above a few others, these would be its equals.
-pub(crate) fn normalise(scores: &mut Mat<f64>, scale: f64) {
+pub(crate) fn normalize(scores: &mut Mat<f64>, scale: f64) {
     for i in 0..scores.ncols() {
         let column = scores.col_as_slice_mut(i);
         if column.iter().any(|v| v.is_nan()) {
@@ -258,25 +258,25 @@ pub(crate) fn normalise(scores: &mut Mat<f64>, scale: f64) {
         }
         let best = column.iter().fold(LOWEST, |best, v| v.max(best));
         column.iter_mut().for_each(|v| *v = ((v.max(LOWEST) - best) / scale).max(-RANGE));
-        centre(column);
+        center(column);
     }
 }
 
 /// The same with the scale of the scores themselves, which is returned.
-pub(crate) fn normalise_by_own_scale(scores: &mut Mat<f64>, weights: Option<&[f64]>) -> f64 {
-    (0..scores.ncols()).for_each(|i| centre(scores.col_as_slice_mut(i)));
-    let scale = scale_of_centred(scores, weights);
-    normalise(scores, scale);
+pub(crate) fn normalize_by_own_scale(scores: &mut Mat<f64>, weights: Option<&[f64]>) -> f64 {
+    (0..scores.ncols()).for_each(|i| center(scores.col_as_slice_mut(i)));
+    let scale = scale_of_centered(scores, weights);
+    normalize(scores, scale);
     scale
 }
 
-fn centre(column: &mut [f64]) {
+fn center(column: &mut [f64]) {
     let mean = column.iter().sum::<f64>() / column.len() as f64;
     column.iter_mut().for_each(|v| *v -= mean);
 }
 
 /// Root of the median, over samples, of the mean square of their centred scores.
-fn scale_of_centred(scores: &Mat<f64>, weights: Option<&[f64]>) -> f64 {
+fn scale_of_centered(scores: &Mat<f64>, weights: Option<&[f64]>) -> f64 {
     let square = |i: usize| dot(scores.col_as_slice(i), scores.col_as_slice(i)) / scores.nrows() as f64;
     let squares: Vec<f64> = (0..scores.ncols()).map(square).collect();
     let scale = match weights {
@@ -472,8 +472,8 @@ mod tests {
         {
             assert_eq!(weighted_median(pairs.clone()), repeated(&pairs));
         }
-        assert!((normalise_by_own_scale(&mut f.clone(), None) - 2.5f64.sqrt()).abs() < 1e-15);
-        normalise(&mut f, 0.05);
+        assert!((normalize_by_own_scale(&mut f.clone(), None) - 2.5f64.sqrt()).abs() < 1e-15);
+        normalize(&mut f, 0.05);
         // Forty apart, eighty apart but cut off at sixty, no number.
         assert!((f[(0, 0)] - 20.0).abs() < 1e-12);
         assert_eq!((f[(0, 1)], f[(1, 1)], f[(1, 2)]), (30.0, -30.0, 0.0));
@@ -488,7 +488,7 @@ mod tests {
             [-1e6, 0.0, -2e200],
             [-1e6, 0.0, f64::NEG_INFINITY]
         ];
-        normalise(&mut f, 1.0);
+        normalize(&mut f, 1.0);
         let differences = |i: usize| [1, 2, 3].map(|c| f[(c, i)] - f[(0, i)]);
         assert_eq!(differences(0).map(|v| (v * 1e9).round() / 1e9), [-7.0, -60.0, -60.0]);
         assert_eq!(differences(1).map(|v| (v * 1e9).round() / 1e9), [60.0, 59.0, 59.0]);

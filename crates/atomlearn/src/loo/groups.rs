@@ -126,11 +126,7 @@ struct Border {
 /// The samples of every group, in the order of their numbers.
 fn members(groups: &[usize], n: usize) -> Result<Vec<Vec<usize>>> {
     if groups.len() != n {
-        return Err(Error::Shape {
-            what: "groups".into(),
-            expected: format!("one per sample ({n})"),
-            found: groups.len().to_string(),
-        });
+        return Err(Error::shape("groups", format!("one per sample ({n})"), groups.len()));
     }
     let mut members = std::collections::BTreeMap::<usize, Vec<usize>>::new();
     groups.iter().enumerate().for_each(|(i, &group)| members.entry(group).or_default().push(i));

@@ -114,7 +114,7 @@ fn the_primal_form_equals_the_dual_one() {
                     _ => primal.rule(reading).unwrap().scores(new.as_ref()),
                 };
                 // The rule of the discriminant leaves out what is common to all classes.
-                assert_near(centred(found).as_ref(), centred(expected).as_ref(), 1e-8, &what);
+                assert_near(centered(found).as_ref(), centered(expected).as_ref(), 1e-8, &what);
             }
         }
     }
@@ -142,7 +142,7 @@ fn codes_over_few_features_equal_those_over_samples() {
     }
 }
 
-fn centred(mut scores: Mat<f64>) -> Mat<f64> {
+fn centered(mut scores: Mat<f64>) -> Mat<f64> {
     for i in 0..scores.ncols() {
         let column = scores.col_as_slice_mut(i);
         let mean = column.iter().sum::<f64>() / column.len() as f64;
@@ -165,8 +165,8 @@ fn readings_equal_their_definitions() {
     let means = Mat::from_fn(7, 3, |i, c| blocks.range(c).map(|j| x[(i, j)]).sum::<f64>() / blocks.size(c) as f64);
 
     // The distance in the inverse of the scatter within classes.
-    let centred = Mat::from_fn(7, n, |i, j| x[(i, j)] - means[(i, targets[j])]);
-    let mut within = outer_gram(&centred);
+    let centered = Mat::from_fn(7, n, |i, j| x[(i, j)] - means[(i, targets[j])]);
+    let mut within = outer_gram(&centered);
     (0..7).for_each(|i| within[(i, i)] += kappa);
     let within = Spd::new(within, "t").unwrap();
     let found = coder.scores(Reading::Discriminant, k_new.as_ref(), &own).unwrap();
@@ -180,12 +180,12 @@ fn readings_equal_their_definitions() {
 
     // Ridge regression with a free bias: centred samples and targets.
     let mean = Mat::from_fn(7, 1, |i, _| x.row(i).iter().sum::<f64>() / n as f64);
-    let centred = Mat::from_fn(7, n, |i, j| x[(i, j)] - mean[(i, 0)]);
-    let mut scatter = outer_gram(&centred);
+    let centered = Mat::from_fn(7, n, |i, j| x[(i, j)] - mean[(i, 0)]);
+    let mut scatter = outer_gram(&centered);
     (0..7).for_each(|i| scatter[(i, i)] += kappa);
     let share = |c: usize| blocks.size(c) as f64 / n as f64;
     let onehot = Mat::from_fn(n, 3, |j, c| f64::from(u8::from(targets[j] == c)) - share(c));
-    let weights = Spd::new(scatter, "t").unwrap().solve(mul(&centred, &onehot));
+    let weights = Spd::new(scatter, "t").unwrap().solve(mul(&centered, &onehot));
     let shifted = Mat::from_fn(7, 3, |r, i| new[(r, i)] - mean[(r, 0)]);
     let expected = mul(weights.transpose(), &shifted);
     let found = coder.scores(Reading::Ridge, k_new.as_ref(), &own).unwrap();

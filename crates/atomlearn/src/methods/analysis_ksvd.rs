@@ -12,7 +12,7 @@
 //! 2. rows: `w_k` moves towards the eigenvector of the smallest eigenvalue of `X_k X_k^T`, `X_k` the samples with `k` in their
 //!    cosupport, by steps of inverse iteration: where fewer samples than features leave many, it stays near the row it was.
 //!
-//! Neither raises the sum, with `pursuit = threshold`. A row that is nearly another is drawn anew before the next iteration,
+//! Neither raises the sum, with `pursuit = threshold`. A row that is nearly another is drawn again before the next iteration,
 //! which may. A sample's code is `z_k = sign(w_k^T x) max(|w_k^T x| - t, 0)`, with `t` as `threshold` times the root mean square
 //! of `Omega X`, and its scores are those of one-vs-rest SVMs on such codes ([`crate::svm`]).
 //!
@@ -22,7 +22,7 @@
 //!
 //! Deviations: thresholding as the default pursuit; random rows at the start (published: rows orthogonal to random samples).
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
 use crate::export::{Graph, Tensor};
@@ -82,7 +82,7 @@ params! {
 
 /// An analysis dictionary with SVMs on its thresholded codes.
 pub struct AnalysisKsvdModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     /// `t`.
@@ -141,7 +141,7 @@ impl Fit for AnalysisKsvd {
         let analysis = parts.take("analysis")?;
         let cut = parts.take_shaped("threshold", 1, 1)?[(0, 0)];
         let svm = parts.take_svm(Some(analysis.ncols()))?;
-        Ok(AnalysisKsvdModel { classes: parts.classes, analysis, cut, svm })
+        Ok(AnalysisKsvdModel { header: Header::new(parts.classes, analysis.nrows(), &["svm"]), analysis, cut, svm })
     }
 
     fn redecide(&self, model: &AnalysisKsvdModel, train: &Dataset) -> Result<AnalysisKsvdModel> {
@@ -173,7 +173,7 @@ impl AnalysisKsvd {
         w
     }
 
-    /// Draws rows anew that are nearly another one, from the second iteration on.
+    /// Draws rows again that are nearly another one, from the second iteration on.
     fn replace_equals(&self, span: &Span<'_>, w: &mut Mat<f64>, iter: usize) {
         if iter == 1 {
             return;
@@ -206,7 +206,12 @@ impl AnalysisKsvd {
         soft(codes.as_mut(), cut);
         let tau = 1.0 / self.theta;
         let svm = svm::fit(&codes, &train.targets(), train.n_classes(), tau, None, watch)?;
-        Ok(AnalysisKsvdModel { classes: train.classes().to_vec(), analysis, cut, svm })
+        Ok(AnalysisKsvdModel {
+            header: Header::new(train.classes().to_vec(), analysis.nrows(), &["svm"]),
+            analysis,
+            cut,
+            svm,
+        })
     }
 }
 
@@ -293,12 +298,8 @@ impl AnalysisKsvdModel {
 }
 
 impl Classifier for AnalysisKsvdModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -309,10 +310,6 @@ impl Classifier for AnalysisKsvdModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

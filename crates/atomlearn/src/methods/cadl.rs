@@ -26,7 +26,7 @@
 
 pub(crate) mod partitioned;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Tensor};
@@ -79,7 +79,7 @@ params! {
 
 /// A learned analysis dictionary with its SVM.
 pub struct CadlModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     atoms: Blocks,
@@ -91,7 +91,7 @@ pub struct CadlModel {
 impl CadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, atoms: Blocks, svm: Svm) -> Self {
         let folded = Svm { weights: mul(&analysis, &svm.weights), bias: svm.bias.clone() };
-        CadlModel { classes, analysis, atoms, svm, folded }
+        CadlModel { header: Header::new(classes, analysis.nrows(), &["svm"]), analysis, atoms, svm, folded }
     }
 }
 
@@ -181,8 +181,7 @@ impl Fit for Cadl {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<CadlModel> {
-        let analysis = parts.take("analysis")?;
-        let atoms = parts.take_blocks("atom_counts", analysis.ncols())?;
+        let (analysis, atoms) = parts.take_class_atoms("analysis", None)?;
         let svm = parts.take_svm(Some(analysis.ncols()))?;
         Ok(CadlModel::new(parts.classes, analysis, atoms, svm))
     }
@@ -262,7 +261,7 @@ impl Cadl {
         codes
     }
 
-    /// Step 2: `Omega` and `Omega X`; returns how many atoms had to be drawn anew.
+    /// Step 2: `Omega` and `Omega X`; returns how many atoms were drawn again.
     fn update_dictionary(
         &self,
         train: &Dataset,
@@ -348,12 +347,8 @@ fn not_finite() -> Error {
 }
 
 impl Classifier for CadlModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -364,10 +359,6 @@ impl Classifier for CadlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: Some(&self.atoms) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

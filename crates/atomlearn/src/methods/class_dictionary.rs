@@ -7,7 +7,7 @@
 //!
 //! and the smallest `e_c` wins.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask};
 use crate::linalg::{column_energies, concat_columns, mul};
 use crate::params::words;
@@ -44,7 +44,7 @@ pub(super) struct Decision {
 
 /// Learned atoms, ready to code against.
 pub struct ClassDictionary {
-    classes: Vec<String>,
+    header: Header,
     /// The atoms of the classes in order, then the shared ones.
     atoms: Mat<f64>,
     blocks: Blocks,
@@ -70,7 +70,7 @@ impl ClassDictionary {
             |own: MatRef<'_, f64>| LassoCoder::penalized(concat_columns(&[own.to_owned(), shared.clone()]).as_ref());
         let atoms = concat_columns(&[dictionary.clone(), shared.clone()]);
         ClassDictionary {
-            classes,
+            header: Header::new(classes, dictionary.nrows(), decision.rules).deciding_by(decision.rule as usize),
             coder: LassoCoder::penalized(&atoms),
             residuals: ClassResiduals::new(dictionary, &blocks),
             local: blocks.ranges().map(|range| with_shared(dictionary.subcols(range.start, range.len()))).collect(),
@@ -154,12 +154,8 @@ impl ClassDictionary {
 }
 
 impl Classifier for ClassDictionary {
-    fn n_features(&self) -> usize {
-        self.atoms.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -174,14 +170,6 @@ impl Classifier for ClassDictionary {
         // Shared atoms belong to no class.
         let classes = Some(&self.blocks).filter(|blocks| blocks.total() == self.atoms.ncols());
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.atoms, classes })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        self.decision.rules
-    }
-
-    fn rule(&self) -> &'static str {
-        Rule::WORDS[self.decision.rule as usize]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

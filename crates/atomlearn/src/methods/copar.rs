@@ -15,7 +15,7 @@
 //! 2. and 3. in turn. Decisions: see `class_dictionary.rs`.
 //!
 //! Codes and atoms in turn come down slowly. With `accelerate` the codes are found for atoms a little further along the way of the last
-//! iteration, `D + b (D - D_last)`, `b` by Nesterov's rule; where `J` would rise, the iteration begins anew without.
+//! iteration, `D + b (D - D_last)`, `b` by Nesterov's rule; where `J` would rise, the iteration is repeated without.
 //!
 //! Reference: Kong, Wang, ECCV 2012, in the form of the DICTOL toolbox. Deviations: the start (there: some iterations of dictionary
 //! learning from random samples); codes are solved to their optimum; the acceleration; `rule = local` scores the attained minimum, `local-dictol` is
@@ -30,7 +30,7 @@ use crate::iterations::{Done, Iterations};
 use crate::linalg::{concat_columns, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, Preset, params, presets};
 use crate::span::Span;
-use crate::update::incoherent::Incoherent;
+use crate::update::incoherent::{Incoherent, warn_unsettled};
 use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State};
 use codes::CodeStep;
 use faer::Mat;
@@ -90,7 +90,7 @@ struct Iterate {
     atoms: HybridAtoms,
     /// Where the next codes are found.
     ahead: Mat<f64>,
-    /// Nesterov's sequence; 1 begins anew.
+    /// Nesterov's sequence; 1 at a restart.
     pace: f64,
     /// `J` of the last iteration.
     value: f64,
@@ -103,8 +103,7 @@ impl Iterate {
         let unsettled = state.value("unsettled")?;
         let (pace, value) = (state.value("pace")?, state.value_or_infinite("value")?);
         let mut parts = state.into_parts(train.classes());
-        let d = parts.take_shaped("dictionary", train.n_features(), None)?;
-        let classes = parts.take_blocks("atom_counts", d.ncols())?;
+        let (d, classes) = parts.take_class_atoms("dictionary", train.n_features())?;
         let shared = parts.take_shaped("shared", train.n_features(), None)?;
         if d.ncols() == 0 {
             return Err(Error::Data("the state has no atoms of classes".into()));
@@ -188,17 +187,12 @@ impl Fit for Copar {
             }
         }
         let Iterate { atoms, unsettled, .. } = held;
-        if unsettled > 0 {
-            watch.warn(&format!(
-                "COPAR: in {unsettled} iterations a dictionary step ran out of steps and found nothing better"
-            ));
-        }
+        warn_unsettled("COPAR", unsettled, watch);
         Ok(model(&atoms))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         let shared = parts.take_shaped("shared", dictionary.nrows(), None)?;
         Ok(self.model(&parts.classes, &dictionary, blocks, &shared))
     }
@@ -295,5 +289,4 @@ impl Copar {
 }
 
 #[cfg(test)]
-#[path = "copar/tests.rs"]
 mod tests;

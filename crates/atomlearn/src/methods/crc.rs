@@ -11,7 +11,7 @@
 //! Deviation: the original scales `kappa` with the number of samples; here it is used as given. `kappa = auto` is chosen by leave-one-out:
 //! the code of a training sample over all others is `z_j = -A_ji / A_ii` with `A = (D^T D + kappa I)^-1` ([`crate::loo`]).
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::export::{Graph, Tensor};
 use crate::linalg::{concat_columns, gram, mul, scaled_columns, select_columns, sym_eig};
 use crate::loo::choice::{Jury, MOST_QUERIES, Verdict, decade, decades, descend, median_square, settled};
@@ -57,7 +57,7 @@ params! {
 
 /// The training set, ready to code against.
 pub struct CrcModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     coder: RidgeResiduals,
     residual: Residual,
@@ -67,7 +67,12 @@ impl Crc {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, blocks: &Blocks) -> Result<CrcModel> {
         let kappa = self.kappa.unwrap_or(KAPPA);
         let coder = RidgeResiduals::new(&dictionary, blocks, kappa, "CRC coder")?;
-        Ok(CrcModel { classes, coder, residual: self.residual, dictionary })
+        Ok(CrcModel {
+            header: Header::new(classes, dictionary.nrows(), &["residual"]),
+            coder,
+            residual: self.residual,
+            dictionary,
+        })
     }
 
     /// The best of some powers of ten.
@@ -143,8 +148,7 @@ impl Fit for Crc {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<CrcModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         self.model(parts.classes, dictionary, &blocks)
     }
 }
@@ -176,12 +180,8 @@ impl Partitioned for Crc {
 }
 
 impl Classifier for CrcModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -191,10 +191,6 @@ impl Classifier for CrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.coder.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

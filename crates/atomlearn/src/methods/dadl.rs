@@ -24,10 +24,10 @@
 //! code drops ties; test codes are not thresholded unless `threshold` is set; with more features than samples, the
 //! length of the codes follows the rank of the samples.
 
-mod neighbours;
+mod neighbors;
 mod target;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::threshold::hard;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{Spd, add_diagonal, column_energies, mul, relative_change};
@@ -36,7 +36,7 @@ use crate::params::{Domain, Preset, params, presets};
 use crate::span::Span;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
-use neighbours::{Neighbours, nearest_of_class};
+use neighbors::{Neighbors, nearest_of_class};
 use rayon::prelude::*;
 use target::Targets;
 
@@ -72,7 +72,7 @@ params! {
 
 /// A learned analysis dictionary and the training codes.
 pub struct DadlModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     codes: Mat<f64>,
@@ -116,7 +116,7 @@ impl Fit for Dadl {
             unless_resumed(&from, watch, &mut ())
                 .warn(&format!("DADL: {knn} instead of {} neighbours, there are no more samples", self.knn));
         }
-        let graph = Neighbours::new(seen, knn, self.sigma);
+        let graph = Neighbors::new(seen, knn, self.sigma);
         let finish = |now: &Iterate| -> DadlModel {
             let rows = now.omega.transpose().to_owned();
             let analysis = span.lift_columns(&rows);
@@ -195,11 +195,19 @@ impl Dadl {
         sparsity: [usize; 2],
     ) -> DadlModel {
         let energy = column_energies(&codes);
-        DadlModel { classes, analysis, codes, sparsity, energy, blocks, threshold: self.threshold }
+        DadlModel {
+            header: Header::new(classes, analysis.nrows(), &["nearest"]),
+            analysis,
+            codes,
+            sparsity,
+            energy,
+            blocks,
+            threshold: self.threshold,
+        }
     }
 
     /// Everything else follows from `Omega` and `Z`.
-    fn restore_iterate(&self, state: State, wanted: &Mat<f64>, graph: &Neighbours, train: &Dataset) -> Result<Iterate> {
+    fn restore_iterate(&self, state: State, wanted: &Mat<f64>, graph: &Neighbors, train: &Dataset) -> Result<Iterate> {
         let mut parts = state.into_parts(train.classes());
         let omega = parts.take_shaped("omega", wanted.nrows(), train.n_features())?;
         let z = parts.take_shaped("codes", wanted.nrows(), wanted.ncols())?;
@@ -210,7 +218,7 @@ impl Dadl {
     }
 
     /// `diag(p) X^T (X (diag(p) + lambda2 L) X^T + lambda3 I)^-1`, samples x features.
-    fn dictionary_map(&self, train: &Dataset, graph: &Neighbours, state: &Iterate) -> Result<Mat<f64>> {
+    fn dictionary_map(&self, train: &Dataset, graph: &Neighbors, state: &Iterate) -> Result<Mat<f64>> {
         let spread = graph.spread(train.x(), &state.p, self.lambda2, &state.r);
         let mut system = mul(&spread, train.x().transpose());
         add_diagonal(&mut system, self.lambda3);
@@ -233,7 +241,7 @@ impl Dadl {
     }
 
     /// `p`, `q` and `R` from the distances.
-    fn update_weights(&self, wanted: &Mat<f64>, graph: &Neighbours, state: &mut Iterate) {
+    fn update_weights(&self, wanted: &Mat<f64>, graph: &Neighbors, state: &mut Iterate) {
         let weight = |squared: f64| (-squared / (self.sigma * self.sigma)).exp().max(SMALLEST_WEIGHT);
         state.p = column_distances(&state.z, &state.responses).map(weight).collect();
         state.q = column_distances(&state.z, wanted).map(weight).collect();
@@ -241,7 +249,7 @@ impl Dadl {
     }
 
     /// The terms of `J`; the weights already are `1 - e`.
-    fn terms(&self, graph: &Neighbours, state: &Iterate) -> [(&'static str, f64); 4] {
+    fn terms(&self, graph: &Neighbors, state: &Iterate) -> [(&'static str, f64); 4] {
         let loss = |weights: &[f64]| weights.iter().map(|w| 1.0 - w).sum::<f64>();
         let joined: f64 = graph.edges.iter().zip(&state.r).map(|(edge, r)| edge.2 * (1.0 - r)).sum();
         let ridge = self.lambda3 / (self.sigma * self.sigma) * state.omega.squared_norm_l2();
@@ -277,12 +285,8 @@ fn keep_largest(z: &mut Mat<f64>, n_classes: usize, nonzeros: usize, copies: usi
 }
 
 impl Classifier for DadlModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -297,15 +301,11 @@ impl Classifier for DadlModel {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
     }
 
-    fn rules(&self) -> &'static [&'static str] {
-        &["nearest"]
-    }
-
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let mut z = mul(self.analysis.transpose(), x);
         if self.threshold {
             let [nonzeros, copies] = self.sparsity;
-            keep_largest(&mut z, self.classes.len(), nonzeros, copies);
+            keep_largest(&mut z, self.classes().len(), nonzeros, copies);
         }
         vec![nearest_of_class(self.codes.as_ref(), &self.energy, &self.blocks, z.as_ref())]
     }

@@ -20,7 +20,7 @@ use crate::iterations::{Done, Iterations};
 use crate::linalg::{gram, mul, outer_gram, relative_change};
 use crate::params::{Domain, Preset, params, presets};
 use crate::span::Span;
-use crate::update::incoherent::Incoherent;
+use crate::update::incoherent::{Incoherent, warn_unsettled};
 use crate::update::lasso_dictionary::{codes, terms};
 use crate::{Blocks, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::Mat;
@@ -58,8 +58,7 @@ impl Iterate {
     fn restore(state: State, train: &Dataset) -> Result<Self> {
         let unsettled = state.value("unsettled")?;
         let mut parts = state.into_parts(train.classes());
-        let d = parts.take_shaped("dictionary", train.n_features(), None)?;
-        let atoms = parts.take_blocks("atom_counts", d.ncols())?;
+        let (d, atoms) = parts.take_class_atoms("dictionary", train.n_features())?;
         if d.ncols() == 0 {
             return Err(Error::Data("the state has no atoms".into()));
         }
@@ -111,17 +110,12 @@ impl Fit for Dlsi {
                 break;
             }
         }
-        if unsettled > 0 {
-            watch.warn(&format!(
-                "DLSI: in {unsettled} iterations a dictionary step ran out of steps and found nothing better"
-            ));
-        }
+        warn_unsettled("DLSI", unsettled, watch);
         Ok(self.model(train.classes(), &span.lift_columns(&d), atoms))
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         Ok(self.model(&parts.classes, &dictionary, blocks))
     }
 }
@@ -176,5 +170,4 @@ pub(super) fn overlap(d: &Mat<f64>, atoms: &Blocks) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "dlsi/tests.rs"]
 mod tests;

@@ -20,7 +20,7 @@
 //! Deviations: `gamma`, a stabiliser there, is part of the objective; the dictionary step returns the feasible iterate
 //! (the published code: the other one); training may stop before `max_iter` by `tol`.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
@@ -57,7 +57,7 @@ params! {
 
 /// The learned pairs of dictionaries.
 pub struct DplModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
@@ -65,9 +65,27 @@ pub struct DplModel {
 }
 
 impl DplModel {
-    fn new(classes: Vec<String>, dictionary: Mat<f64>, analysis: Mat<f64>, atoms: &Blocks) -> Self {
+    /// From dictionaries, synthesis and analysis.
+    pub(super) fn new(classes: Vec<String>, [dictionary, analysis]: [Mat<f64>; 2], atoms: &Blocks) -> Self {
         let residuals = RidgeResiduals::with_map(&dictionary, atoms, analysis.transpose());
-        DplModel { classes, dictionary, analysis, residuals }
+        DplModel { header: Header::new(classes, dictionary.nrows(), &["residual"]), dictionary, analysis, residuals }
+    }
+
+    /// From the parts of a model file.
+    pub(super) fn take(parts: &mut Parts) -> Result<Self> {
+        let dictionary = parts.take("dictionary")?;
+        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
+        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        Ok(DplModel::new(parts.classes.clone(), [dictionary, analysis], &atoms))
+    }
+
+    /// `Omega^T`.
+    pub(super) fn analysis(&self) -> &Mat<f64> {
+        &self.analysis
+    }
+
+    pub(super) fn n_atoms(&self) -> usize {
+        self.dictionary.ncols()
     }
 }
 
@@ -127,9 +145,8 @@ impl Fit for Dpl {
                 let columns = concat_columns(&pairs.iter().map(part).collect::<Vec<_>>());
                 span.lift_columns(&columns)
             };
-            let dictionary = all(&|pair| pair.dictionary.clone());
-            let analysis = all(&Pair::analysis);
-            Ok(DplModel::new(train.classes().to_vec(), dictionary, analysis, &atoms))
+            let learned = [all(&|pair| pair.dictionary.clone()), all(&Pair::analysis)];
+            Ok(DplModel::new(train.classes().to_vec(), learned, &atoms))
         };
 
         let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
@@ -168,10 +185,7 @@ impl Fit for Dpl {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<DplModel> {
-        let dictionary = parts.take("dictionary")?;
-        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
-        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
-        Ok(DplModel::new(parts.classes, dictionary, analysis, &atoms))
+        DplModel::take(&mut parts)
     }
 }
 
@@ -268,10 +282,14 @@ impl Dpl {
                 self.gamma * pair.form(&pair.size),
             ]
         };
-        let classes: Vec<[f64; 4]> = pairs.par_iter().enumerate().map(of_class).collect();
-        let sum = |t: usize| classes.iter().map(|terms| terms[t]).sum::<f64>();
-        [("reconstruction", sum(0)), ("projection", sum(1)), ("other classes", sum(2)), ("ridge", sum(3))]
+        sum_terms(&pairs.par_iter().enumerate().map(of_class).collect::<Vec<_>>())
     }
+}
+
+/// The terms of all classes from those of each.
+pub(super) fn sum_terms(classes: &[[f64; 4]]) -> [(&'static str, f64); 4] {
+    let sum = |t: usize| classes.iter().map(|terms| terms[t]).sum::<f64>();
+    [("reconstruction", sum(0)), ("projection", sum(1)), ("other classes", sum(2)), ("ridge", sum(3))]
 }
 
 impl Pair {
@@ -304,12 +322,8 @@ impl Pair {
 }
 
 impl Classifier for DplModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -320,10 +334,6 @@ impl Classifier for DplModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.residuals.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -19,15 +19,14 @@
 
 mod projections;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{Atoms, Header};
 use crate::draw::ClassDraws;
 use crate::export::{Graph, Tensor};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{concat_columns, mul};
-use crate::methods::dpl::{self, Dpl, Pair};
+use crate::methods::dpl::{self, Dpl, DplModel, Pair};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, params, words};
-use crate::score::RidgeResiduals;
 use crate::span::Span;
 use crate::svm::{self, Svm};
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
@@ -73,11 +72,8 @@ params! {
 
 /// The learned pairs of dictionaries and the SVMs on their projections.
 pub struct DplSvModel {
-    classes: Vec<String>,
-    dictionary: Mat<f64>,
-    /// `Omega^T`: atoms in columns.
-    analysis: Mat<f64>,
-    residuals: RidgeResiduals,
+    header: Header,
+    pairs: DplModel,
     svm: Svm,
     /// `Omega^T U` with its bias: scores of samples without their projections.
     folded: Svm,
@@ -180,11 +176,9 @@ impl Fit for DplSv {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<DplSvModel> {
-        let dictionary = parts.take("dictionary")?;
-        let analysis = parts.take_shaped("analysis", dictionary.nrows(), dictionary.ncols())?;
-        let atoms = parts.take_blocks("atom_counts", dictionary.ncols())?;
-        let svm = parts.take_svm(Some(dictionary.ncols()))?;
-        Ok(self.model(parts.classes, dictionary, analysis, &atoms, svm))
+        let pairs = DplModel::take(&mut parts)?;
+        let svm = parts.take_svm(Some(pairs.n_atoms()))?;
+        Ok(self.model(pairs, svm))
     }
 
     fn readout(&self, terms: &[Mat<f64>]) -> Mat<f64> {
@@ -225,9 +219,7 @@ impl DplSv {
                 self.gamma * omega.squared_norm_l2(),
             ]
         };
-        let classes: Vec<[f64; 4]> = pairs.par_iter().zip(omega).enumerate().map(of_class).collect();
-        let sum = |t: usize| classes.iter().map(|terms| terms[t]).sum::<f64>();
-        [("reconstruction", sum(0)), ("projection", sum(1)), ("other classes", sum(2)), ("ridge", sum(3))]
+        dpl::sum_terms(&pairs.par_iter().zip(omega).enumerate().map(of_class).collect::<Vec<_>>())
     }
 
     /// The model in all features, with SVMs at their optimum for its projections.
@@ -248,26 +240,14 @@ impl DplSv {
         let dictionary = concat_columns(&pairs.iter().map(|pair| pair.dictionary.clone()).collect::<Vec<_>>());
         let analysis = concat_columns(&omega.iter().map(|omega| omega.transpose().to_owned()).collect::<Vec<_>>());
         let atoms = Blocks::from_sizes(omega.iter().map(Mat::nrows));
-        Ok(self.model(
-            full.classes().to_vec(),
-            span.lift_columns(&dictionary),
-            span.lift_columns(&analysis),
-            &atoms,
-            svm,
-        ))
+        let lifted = [dictionary, analysis].map(|columns| span.lift_columns(&columns));
+        Ok(self.model(DplModel::new(full.classes().to_vec(), lifted, &atoms), svm))
     }
 
-    fn model(
-        &self,
-        classes: Vec<String>,
-        dictionary: Mat<f64>,
-        analysis: Mat<f64>,
-        atoms: &Blocks,
-        svm: Svm,
-    ) -> DplSvModel {
-        let residuals = RidgeResiduals::with_map(&dictionary, atoms, analysis.transpose());
-        let folded = Svm { weights: mul(&analysis, &svm.weights), bias: svm.bias.clone() };
-        DplSvModel { classes, dictionary, analysis, residuals, svm, folded, rule: self.rule }
+    fn model(&self, pairs: DplModel, svm: Svm) -> DplSvModel {
+        let folded = Svm { weights: mul(pairs.analysis(), &svm.weights), bias: svm.bias.clone() };
+        let header = Header::new(pairs.classes().to_vec(), pairs.n_features(), Rule::WORDS);
+        DplSvModel { header: header.deciding_by(self.rule as usize), pairs, svm, folded, rule: self.rule }
     }
 }
 
@@ -283,40 +263,26 @@ fn projected(omega: &[Mat<f64>], train: &Dataset) -> Mat<f64> {
 }
 
 impl Classifier for DplSvModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
-        parts.put("dictionary", &self.dictionary);
-        parts.put("analysis", &self.analysis);
-        parts.put_blocks("atom_counts", self.residuals.blocks());
+        self.pairs.store(parts);
         parts.put_svm(&self.svm);
     }
 
     fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.residuals.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        Rule::WORDS
-    }
-
-    fn rule(&self) -> &'static str {
-        self.rules()[self.rule as usize]
+        self.pairs.atoms()
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![-self.residuals.of(x).squared, self.folded.scores(x)]
+        vec![self.pairs.score_block(x), self.folded.scores(x)]
     }
 
     fn score_block(&self, x: MatRef<'_, f64>) -> Mat<f64> {
         match self.rule {
-            Rule::Residual => -self.residuals.of(x).squared,
+            Rule::Residual => self.pairs.score_block(x),
             Rule::Svm => self.folded.scores(x),
         }
     }
@@ -326,16 +292,13 @@ impl Classifier for DplSvModel {
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        Some(mul(self.analysis.transpose(), x))
+        self.pairs.codes_block(x)
     }
 
     fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
         match self.rule {
             Rule::Svm => Ok(graph.linear(x, &self.folded.weights, &self.folded.bias)),
-            Rule::Residual => {
-                let residuals = self.residuals.export(graph, x);
-                Ok(graph.negative(&residuals.squared))
-            }
+            Rule::Residual => self.pairs.export(graph, x),
         }
     }
 }

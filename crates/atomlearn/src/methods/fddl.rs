@@ -29,11 +29,11 @@
 pub(super) mod atoms;
 pub(super) mod codes;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso};
 use crate::init::class_start;
 use crate::iterations::{Done, Iterations};
-use crate::linalg::{column_energies, gram, mul, relative_change};
+use crate::linalg::{add_diagonal, column_energies, gram, mul, relative_change};
 use crate::params::{Domain, params, words};
 use crate::score::ClassResiduals;
 use crate::span::Span;
@@ -113,7 +113,7 @@ params! {
 
 /// A learned dictionary with its class means, ready to code against.
 pub struct FddlModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     means: Mat<f64>,
     blocks: Blocks,
@@ -162,7 +162,7 @@ impl Fddl {
 
     fn model(&self, classes: &[String], dictionary: Mat<f64>, blocks: Blocks, means: Mat<f64>) -> FddlModel {
         FddlModel {
-            classes: classes.to_vec(),
+            header: Header::new(classes.to_vec(), dictionary.nrows(), Rule::WORDS).deciding_by(self.rule as usize),
             coder: LassoCoder::penalized(&dictionary),
             residuals: ClassResiduals::new(&dictionary, &blocks),
             params: self.clone(),
@@ -204,7 +204,7 @@ impl Fit for Fddl {
             let (dead, settled) = self.atom_step(x, &mut d, z.as_ref(), (&atoms, samples));
             unsettled = usize::saturating_add(unsettled, usize::from(!settled));
             if atoms::remove(&dead, &mut d, &mut z, &mut atoms) > 0 {
-                watch.warn(&format!("iteration {iter}: {} atoms left, the others had died", d.ncols()));
+                watch.warn(&format!("iteration {iter}: removed dead atoms, {} left", d.ncols()));
                 before = Mat::zeros(d.nrows(), d.ncols());
             }
             codes = CodeStep::new(x, &d, (&atoms, samples), weights);
@@ -231,8 +231,7 @@ impl Fit for Fddl {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<FddlModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         let means = parts.take_shaped("means", dictionary.ncols(), parts.classes.len())?;
         Ok(self.model(&parts.classes, dictionary, blocks, means))
     }
@@ -302,7 +301,7 @@ impl FddlModel {
             let mean = self.means.col(c).subrows(range.start, range.len());
             let own = self.dictionary.subcols(range.start, range.len());
             let mut gram = gram(own);
-            (0..range.len()).for_each(|k| gram[(k, k)] += gamma2);
+            add_diagonal(&mut gram, gamma2);
             let mut correlations = mul(own.transpose(), x);
             for column in correlations.as_mut().col_iter_mut() {
                 column.iter_mut().zip(mean.iter()).for_each(|(b, m)| *b += gamma2 * m);
@@ -327,12 +326,8 @@ fn energies(x: MatRef<'_, f64>) -> Vec<f64> {
 }
 
 impl Classifier for FddlModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -343,17 +338,6 @@ impl Classifier for FddlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        Rule::WORDS
-    }
-
-    fn rule(&self) -> &'static str {
-        match self.params.rule {
-            Rule::Global => "global",
-            Rule::Local => "local",
-        }
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
@@ -380,5 +364,4 @@ impl Classifier for FddlModel {
 }
 
 #[cfg(test)]
-#[path = "fddl/tests.rs"]
 mod tests;

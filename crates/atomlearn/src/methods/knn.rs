@@ -3,6 +3,7 @@
 //! The score of a class is its number of votes, plus less than one vote for near ones, so that ties go to the class whose
 //! neighbours are nearer: a neighbour at squared distance `d` adds `1 + 1 / (k (1 + d))`.
 
+use crate::classifier::Header;
 use crate::kernel::squared_distances;
 use crate::params::{Domain, params};
 use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
@@ -18,7 +19,7 @@ params! {
 
 /// The training samples and their classes.
 pub struct KnnModel {
-    classes: Vec<String>,
+    header: Header,
     samples: Mat<f64>,
     blocks: Blocks,
     targets: Vec<usize>,
@@ -28,7 +29,13 @@ pub struct KnnModel {
 impl Knn {
     fn model(&self, classes: Vec<String>, samples: Mat<f64>, blocks: Blocks) -> KnnModel {
         let targets = blocks.labels();
-        KnnModel { classes, k: self.k.min(targets.len()), targets, blocks, samples }
+        KnnModel {
+            header: Header::new(classes, samples.nrows(), &["votes"]),
+            k: self.k.min(targets.len()),
+            targets,
+            blocks,
+            samples,
+        }
     }
 }
 
@@ -51,12 +58,8 @@ impl Fit for Knn {
 }
 
 impl Classifier for KnnModel {
-    fn n_features(&self) -> usize {
-        self.samples.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -64,13 +67,9 @@ impl Classifier for KnnModel {
         parts.put_blocks("sample_counts", &self.blocks);
     }
 
-    fn rules(&self) -> &'static [&'static str] {
-        &["votes"]
-    }
-
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let distances = squared_distances(&self.samples, x);
-        let mut scores = Mat::zeros(self.classes.len(), x.ncols());
+        let mut scores = Mat::zeros(self.classes().len(), x.ncols());
         let mut order: Vec<usize> = (0..self.targets.len()).collect();
         for (j, column) in distances.col_iter().enumerate() {
             let nearer = |&a: &usize, &b: &usize| column[a].total_cmp(&column[b]).then(a.cmp(&b));

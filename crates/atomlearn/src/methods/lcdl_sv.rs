@@ -31,7 +31,7 @@ mod steps;
 mod subspace;
 mod training_run;
 
-use crate::classifier::{AtomKind, Atoms, best_class};
+use crate::classifier::{AtomKind, Atoms, Header, best_class};
 use crate::coding::margin::MarginSet;
 use crate::export::{Graph, Tensor};
 use crate::graph::Affinity;
@@ -43,9 +43,6 @@ use crate::svm::Svm;
 use crate::{Blocks, Classifier, Dataset, Error, Fit, Observer, Parts, Result, State, init};
 use faer::{Mat, MatRef, Scale};
 use training_run::{Begin, TrainingRun, join};
-
-/// Atoms per class where the user leaves it open and the class has that many samples.
-const USUAL_ATOMS: usize = 10;
 
 /// The parameters that are chosen on the training samples where they are left open.
 const CHOSEN: [&str; 4] = ["eta1", "eta2", "rule", "max_iter"];
@@ -130,7 +127,7 @@ params! {
 
 /// A learned dictionary with its classifiers.
 pub struct LcdlSvModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     svm: Svm,
     /// `U^T P`: SVM scores without bias, straight from samples.
@@ -181,10 +178,7 @@ impl Fit for LcdlSv {
         let (mut d, blocks) = match self.atoms_per_class {
             AtomCount::Each(wanted) => init::class_pca_mean(train, wanted, watch)?,
             AtomCount::All => (train.x().to_owned(), train.blocks().clone()),
-            AtomCount::Auto => {
-                let wanted: Vec<usize> = train.blocks().sizes().map(|samples| samples.min(USUAL_ATOMS)).collect();
-                init::class_pca_mean_of(train, &wanted, watch)?
-            }
+            AtomCount::Auto => init::usual_start(train, None, watch)?,
         };
         if let Some(seed) = self.sign_seed {
             init::flip_signs(&mut d, seed);
@@ -193,8 +187,7 @@ impl Fit for LcdlSv {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LcdlSvModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         let svm = parts.take_svm(Some(dictionary.ncols()))?;
         self.model(parts.classes, dictionary, &blocks, svm)
     }
@@ -203,7 +196,7 @@ impl Fit for LcdlSv {
     fn redecide(&self, model: &LcdlSvModel, train: &Dataset) -> Result<LcdlSvModel> {
         let svm = model.from_iterations.as_ref().map_or(&model.svm, |before| &before.svm).clone();
         let blocks = model.coder.blocks();
-        let decided = self.model(model.classes.clone(), model.dictionary.clone(), blocks, svm)?;
+        let decided = self.model(model.classes().to_vec(), model.dictionary.clone(), blocks, svm)?;
         match &model.from_iterations {
             Some(before) => {
                 let warm_start = before.refitted.then_some(model);
@@ -297,7 +290,7 @@ impl LcdlSv {
         let coder = RidgeResiduals::new(&dictionary, blocks, self.eta1(), "LCDL-SV test coder")?;
         let folded = mul(svm.weights.transpose(), coder.map());
         Ok(LcdlSvModel {
-            classes,
+            header: Header::new(classes, dictionary.nrows(), Rule::WORDS).deciding_by(self.rule() as usize),
             folded,
             svm,
             coder,
@@ -331,12 +324,8 @@ impl LcdlSvModel {
 }
 
 impl Classifier for LcdlSvModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -347,14 +336,6 @@ impl Classifier for LcdlSvModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(self.coder.blocks()) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        Rule::WORDS
-    }
-
-    fn rule(&self) -> &'static str {
-        self.rules()[self.rule as usize]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

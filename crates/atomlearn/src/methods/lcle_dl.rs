@@ -26,7 +26,7 @@
 
 use crate::classifier::AtomKind;
 use crate::graph::AtomGraph;
-use crate::init::class_pca_mean_of;
+use crate::init::usual_start;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, add_diagonal, frobenius, gram, inner, mul, normalize_columns, outer_gram, pinv_spsd, relative_change,
@@ -40,8 +40,6 @@ use crate::update::lagrange_dual;
 use crate::{Blocks, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, Scale};
 
-/// Atoms per class where the user leaves it open and the class has that many samples.
-const USUAL_ATOMS: usize = 10;
 /// Iterations of K-SVD within each class, where atoms start from that.
 const KSVD_ITERATIONS: usize = 1;
 /// Eigenvalues of `Z Z^T + V V^T` below this fraction of the largest count as zero where atoms are free.
@@ -163,11 +161,7 @@ impl LcleDl {
     /// The first atoms, and their codes without labels.
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
         let (d, atoms) = match self.start {
-            Start::PcaMean => {
-                let usual = |samples: usize| self.atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
-                let wanted: Vec<usize> = train.blocks().sizes().map(usual).collect();
-                class_pca_mean_of(train, &wanted, watch)?
-            }
+            Start::PcaMean => usual_start(train, self.atoms_per_class, watch)?,
             Start::KSvd => {
                 let counts = atom_counts(train, self.atoms_per_class, watch);
                 let sparsity = sparsity(None, train.n_features(), counts.total());

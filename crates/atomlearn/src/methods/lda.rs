@@ -15,12 +15,13 @@
 
 mod left_out;
 
+use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
-use crate::linalg::{Spd, mul, outer_gram, scaled_columns};
+use crate::linalg::{Spd, add_diagonal, mul, outer_gram, scaled_columns, trace};
 use crate::loo::choice::{Jury, Verdict, best_of};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
-use crate::pca::{centred, weighted_mean};
+use crate::pca::{centered, weighted_mean};
 use crate::rounds::{ClassSums, FromSums};
 use crate::span::Span;
 use crate::svm::Svm;
@@ -86,7 +87,7 @@ params! {
 
 /// Learned discriminant functions.
 pub struct LdaModel {
-    classes: Vec<String>,
+    header: Header,
     linear: Svm,
 }
 
@@ -136,19 +137,20 @@ impl Fit for Lda {
         let Svm { weights, bias } = discriminants(within, &means, &counts, s, n_features, watch)?;
         let weights = basis.map_or_else(|| weights.clone(), |basis| mul(&basis, &weights));
         let origin: Vec<f64> = middle.iter().map(|m| -m).collect();
-        Ok(LdaModel { classes: given.classes().to_vec(), linear: Svm { weights, bias }.seen_from(&origin) })
+        let header = Header::new(given.classes().to_vec(), weights.nrows(), &["linear"]);
+        Ok(LdaModel { header, linear: Svm { weights, bias }.seen_from(&origin) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LdaModel> {
         let weights = parts.take_shaped("weights", None, parts.classes.len())?;
         let bias = parts.take_row("bias", parts.classes.len())?;
-        Ok(LdaModel { classes: parts.classes, linear: Svm { weights, bias } })
+        Ok(LdaModel { header: Header::new(parts.classes, weights.nrows(), &["linear"]), linear: Svm { weights, bias } })
     }
 }
 
 /// `tr W / m`.
 fn level(within: &Mat<f64>, n_features: usize) -> f64 {
-    (0..within.nrows()).map(|i| within[(i, i)]).sum::<f64>() / n_features as f64
+    trace(within) / n_features as f64
 }
 
 /// The discriminant functions of samples as seen from their mean, from the covariance within classes and their means.
@@ -165,7 +167,7 @@ fn discriminants(
     let level = level(&within, n_features);
     if level > 0.0 {
         within *= faer::Scale(1.0 - s);
-        (0..m).for_each(|i| within[(i, i)] += s * level);
+        add_diagonal(&mut within, s * level);
     } else {
         watch.warn("LDA: samples do not differ within classes; each goes to the nearest class mean");
         within = Mat::identity(m, m);
@@ -190,7 +192,7 @@ impl FromSums for Lda {
                 return Err(Error::param("shrinkage", LEDOIT_WOLF, why));
             }
         };
-        let (means, middle) = sums.centred_means();
+        let (means, middle) = sums.centered_means();
         let mut within = sums.within.clone();
         within *= faer::Scale(1.0 / sums.n_samples());
         let functions = discriminants(within, &means, &sums.counts, share, means.nrows(), watch)?;
@@ -218,7 +220,7 @@ struct CenteredSamples {
 impl CenteredSamples {
     fn new(given: &Dataset) -> Result<Self> {
         let middle = weighted_mean(given.x(), given.weights());
-        let full = given.with_features(centred(given.x(), &middle))?;
+        let full = given.with_features(centered(given.x(), &middle))?;
         let (basis, train) = Span::of(&full)?.into_parts();
         let weights_of = |c: usize| train.weights().map(|weights| &weights[train.blocks().range(c)]);
         let of_classes: Vec<Vec<f64>> =
@@ -252,38 +254,30 @@ fn scatter(spread: &Mat<f64>, weights: Option<&[f64]>) -> Mat<f64> {
 
 /// The shrinkage that minimises the expected squared error of the covariance matrix.
 fn ledoit_wolf(
-    centred: &Mat<f64>,
+    centered: &Mat<f64>,
     weights: Option<&[f64]>,
     covariance: &Mat<f64>,
     level: f64,
     n_features: usize,
 ) -> f64 {
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
-    let n: f64 = (0..centred.ncols()).map(weight).sum();
+    let n: f64 = (0..centered.ncols()).map(weight).sum();
     let energy = covariance.squared_norm_l2();
     // |S - level I|^2 over all features, of which the range of the samples may be a part.
     let distance = energy - level * level * n_features as f64;
-    let fourth: f64 = centred.col_iter().enumerate().map(|(i, x)| weight(i) * x.squared_norm_l2().powi(2)).sum();
+    let fourth: f64 = centered.col_iter().enumerate().map(|(i, x)| weight(i) * x.squared_norm_l2().powi(2)).sum();
     let noise = (fourth / n - energy) / n;
     if distance > 0.0 { (noise / distance).clamp(0.0, 1.0) } else { 1.0 }
 }
 
 impl Classifier for LdaModel {
-    fn n_features(&self) -> usize {
-        self.linear.weights.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
         parts.put("weights", &self.linear.weights);
         parts.put_row("bias", &self.linear.bias);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
@@ -310,8 +304,8 @@ mod tests {
             let model = Lda { shrinkage: Shrinkage::Share(0.2) }.fit(&train, &mut ()).unwrap();
             let targets = train.targets();
             let means: Vec<Vec<f64>> = (0..3).map(|c| mean(train.class(c))).collect();
-            let centred = Mat::from_fn(dim, train.n_samples(), |i, j| train.x()[(i, j)] - means[targets[j]][i]);
-            let w = faer::Scale(1.0 / train.n_samples() as f64) * mul(&centred, centred.transpose());
+            let centered = Mat::from_fn(dim, train.n_samples(), |i, j| train.x()[(i, j)] - means[targets[j]][i]);
+            let w = faer::Scale(1.0 / train.n_samples() as f64) * mul(&centered, centered.transpose());
             let level = (0..dim).map(|i| w[(i, i)]).sum::<f64>() / dim as f64;
             let s = Mat::from_fn(dim, dim, |i, j| 0.8 * w[(i, j)] + if i == j { 0.2 * level } else { 0.0 });
             let inverse = Spd::new(s, "t").unwrap().solve(Mat::identity(dim, dim));
@@ -402,10 +396,10 @@ mod tests {
             let train = synth::blobs(2, per_class, 10, 1);
             let mu: Vec<Vec<f64>> = (0..2).map(|c| mean(train.class(c))).collect();
             let targets = train.targets();
-            let centred = Mat::from_fn(10, train.n_samples(), |i, j| train.x()[(i, j)] - mu[targets[j]][i]);
-            let w = faer::Scale(1.0 / train.n_samples() as f64) * outer_gram(&centred);
+            let centered = Mat::from_fn(10, train.n_samples(), |i, j| train.x()[(i, j)] - mu[targets[j]][i]);
+            let w = faer::Scale(1.0 / train.n_samples() as f64) * outer_gram(&centered);
             let level = (0..10).map(|i| w[(i, i)]).sum::<f64>() / 10.0;
-            ledoit_wolf(&centred, None, &w, level, 10)
+            ledoit_wolf(&centered, None, &w, level, 10)
         };
         let (few, many) = (shrinkage(4), shrinkage(400));
         assert!(few > 5.0 * many && many > 0.0 && few <= 1.0, "{few} {many}");

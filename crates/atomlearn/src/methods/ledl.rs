@@ -22,17 +22,16 @@
 //! `W` on codes made as for new samples, without labels (`joint` is the published one); atoms start from samples
 //! (`start = random`: random columns). See docs/methods/ledl.md.
 
-use crate::classifier::{AtomKind, Atoms};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask};
 use crate::draw::{gaussian, stream};
 use crate::iterations::{Done, Iterations, objective, relative_decrease};
 use crate::linalg::{column_energies, concat_columns, mul, normalize_columns, one_hot, outer_gram};
-use crate::methods::sparse_linear::{Readout, atom_counts, ridge_readout, sample_atoms};
+use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets, words};
 use crate::span::Span;
 use crate::update::unit_atoms::sweep;
-use crate::{Blocks, Classifier, Dataset, Fit, Observer, Parts, Result, State};
+use crate::{Blocks, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
 
 words! {
@@ -71,23 +70,11 @@ params! {
     }
 }
 
-/// Atoms with a linear classifier on lasso codes over them.
-pub struct LedlModel {
-    classes: Vec<String>,
-    dictionary: Mat<f64>,
-    /// `W`, classes x atoms.
-    weights: Mat<f64>,
-    coder: LassoCoder,
-    epsilon: f64,
-}
-
 /// What does not change while learning.
 struct Problem<'a> {
     x: MatRef<'a, f64>,
     /// `H`.
     labels: Mat<f64>,
-    /// Class of every sample.
-    targets: Vec<usize>,
     atoms: Blocks,
 }
 
@@ -101,7 +88,7 @@ struct Iterate {
 }
 
 impl Fit for Ledl {
-    type Model = LedlModel;
+    type Model = SparseLinear;
     const KEY: &'static str = "ledl";
     const TITLE: &'static str = "Label embedded dictionary learning (LEDL)";
     const PAPER: &'static str = "Shao, Xu, Wang, Liu, Liu, Wang: Label embedded dictionary learning for image classification. Neurocomputing 2020";
@@ -111,13 +98,12 @@ impl Fit for Ledl {
     ];
     const ITERATES: bool = true;
 
-    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<LedlModel> {
+    fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let span = Span::of(full)?;
         let train = span.train();
         let iterations = Iterations::new(Self::KEY, &from, self.max_iter, self.tol)?;
         let atoms = atom_counts(train, self.atoms_per_class, unless_resumed(&from, watch, &mut ()));
-        let targets = train.targets();
-        let problem = Problem { x: train.x(), labels: one_hot(&targets, train.n_classes()), targets, atoms };
+        let problem = Problem { x: train.x(), labels: one_hot(&train.targets(), train.n_classes()), atoms };
         let (mut now, mut held) = match from {
             None => (self.start(&span, &problem), f64::INFINITY),
             Some(state) => (Iterate::restore(&state, &problem)?, state.value("held")?),
@@ -132,7 +118,7 @@ impl Fit for Ledl {
             let done = Done {
                 terms: &terms,
                 change: Some(change),
-                model: &|| self.finish(&span, &problem, &now),
+                model: &|| self.finish(&span, &now),
                 state: &|state| now.store(state.with_value("held", objective)),
             };
             if iterations.report(iter, &done, watch)?.is_break() {
@@ -140,13 +126,12 @@ impl Fit for Ledl {
             }
             held = objective;
         }
-        self.finish(&span, &problem, &now)
+        self.finish(&span, &now)
     }
 
-    fn restore(&self, mut parts: Parts) -> Result<LedlModel> {
-        let dictionary = parts.take("dictionary")?;
-        let weights = parts.take_shaped("weights", parts.classes.len(), dictionary.ncols())?;
-        Ok(self.model(parts.classes, dictionary, weights))
+    fn restore(&self, mut parts: Parts) -> Result<SparseLinear> {
+        let (dictionary, weights) = SparseLinear::take(&mut parts)?;
+        Ok(SparseLinear::by_lasso(parts.classes, dictionary, weights, self.epsilon))
     }
 }
 
@@ -175,10 +160,6 @@ impl Ledl {
         }
     }
 
-    fn task(&self) -> LassoTask {
-        LassoTask::Penalized(self.epsilon)
-    }
-
     /// Step 1: half of `J` over the codes of one sample is a lasso over `[D; sqrt(lambda) W; sqrt(omega K_c) M]`.
     fn codes(&self, problem: &Problem<'_>, now: &Iterate) -> Mat<f64> {
         let stacked = |top: MatRef<'_, f64>, labels: &Mat<f64>, structure: &Mat<f64>| {
@@ -196,8 +177,8 @@ impl Ledl {
         let signals = stacked(problem.x, &problem.labels, &problem.labels);
         let correlations = mul(atoms.transpose(), &signals);
         let energies = column_energies(&signals);
-        let coder = LassoCoder::penalized(&atoms);
-        coder.codes(&correlations, &energies, self.task(), LassoLimits::default()).codes.to_dense()
+        let task = LassoTask::Penalized(self.epsilon);
+        LassoCoder::penalized(&atoms).codes(&correlations, &energies, task, LassoLimits::default()).codes.to_dense()
     }
 
     /// Step 2.
@@ -222,19 +203,14 @@ impl Ledl {
         ]
     }
 
-    fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>) -> LedlModel {
-        let coder = LassoCoder::penalized(&dictionary);
-        LedlModel { classes, dictionary, weights, coder, epsilon: self.epsilon }
-    }
-
-    fn finish(&self, span: &Span<'_>, problem: &Problem<'_>, now: &Iterate) -> Result<LedlModel> {
+    fn finish(&self, span: &Span<'_>, now: &Iterate) -> Result<SparseLinear> {
         let full = span.full();
-        let mut model = self.model(full.classes().to_vec(), span.lift_columns(&now.d), now.w.clone());
-        if self.readout == Readout::Refit {
-            let z = model.codes(full.x());
-            model.weights = ridge_readout(&z, &problem.targets, full.n_classes(), self.ridge)?;
+        let model =
+            SparseLinear::by_lasso(full.classes().to_vec(), span.lift_columns(&now.d), now.w.clone(), self.epsilon);
+        match self.readout {
+            Readout::Refit => model.refitted(full, self.ridge),
+            Readout::Joint => Ok(model),
         }
-        Ok(model)
     }
 }
 
@@ -278,45 +254,6 @@ impl Iterate {
             w: parts.take_shaped("classifier", n_classes, n_atoms)?,
             m: parts.take_shaped("label_map", n_classes, n_atoms)?,
         })
-    }
-}
-
-impl LedlModel {
-    fn codes(&self, x: MatRef<'_, f64>) -> Mat<f64> {
-        let correlations = mul(self.dictionary.transpose(), x);
-        let task = LassoTask::Penalized(self.epsilon);
-        self.coder.codes(&correlations, &column_energies(x), task, LassoLimits::default()).codes.to_dense()
-    }
-}
-
-impl Classifier for LedlModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn store(&self, parts: &mut Parts) {
-        parts.put("dictionary", &self.dictionary);
-        parts.put("weights", &self.weights);
-    }
-
-    fn atoms(&self) -> Option<Atoms<'_>> {
-        Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
-    }
-
-    fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![mul(&self.weights, self.codes(x))]
-    }
-
-    fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        Some(self.codes(x))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A linear map to codes and a linear classifier on them, shared by several methods: `z = P x`, scores `W z`.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::export::{Graph, Tensor};
 use crate::linalg::mul;
 use crate::methods::sparse_linear::ridge_readout;
@@ -9,7 +9,7 @@ use faer::{Mat, MatRef};
 
 /// Atoms, the map to codes and a classifier on the codes.
 pub struct LinearCodes {
-    classes: Vec<String>,
+    header: Header,
     /// Synthesis atoms, or the rows of `P`, in columns.
     atoms: Mat<f64>,
     /// `P`, atoms x features; `None` where its rows are the atoms.
@@ -39,10 +39,10 @@ impl LinearCodes {
 
     fn new(classes: Vec<String>, atoms: Mat<f64>, map: Option<Mat<f64>>, weights: Mat<f64>) -> Self {
         let folded = mul(&weights, map_of(&atoms, map.as_ref()));
-        LinearCodes { classes, atoms, map, weights, folded }
+        LinearCodes { header: Header::new(classes, atoms.nrows(), &["linear"]), atoms, map, weights, folded }
     }
 
-    /// The same atoms with a classifier fitted anew.
+    /// The same atoms with a newly fitted classifier.
     pub fn refitted(&self, train: &Dataset, ridge: f64) -> Result<Self> {
         LinearCodes::fitted(self.atoms.clone(), self.map.clone(), train, ridge)
     }
@@ -77,12 +77,8 @@ fn kind_name(kind: AtomKind) -> &'static str {
 }
 
 impl Classifier for LinearCodes {
-    fn n_features(&self) -> usize {
-        self.atoms.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -95,10 +91,6 @@ impl Classifier for LinearCodes {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: self.kind(), columns: &self.atoms, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

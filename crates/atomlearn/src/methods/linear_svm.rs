@@ -9,6 +9,7 @@
 
 mod partitioned;
 
+use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
 use crate::kernel::{Gamma, Kernel};
 use crate::linalg::select_columns;
@@ -16,7 +17,7 @@ use crate::loo::choice::{Jury, Verdict, decade, decades, descend, settled};
 use crate::loo::grouped::GroupedFolds;
 use crate::observe::Trace;
 use crate::params::{Domain, params};
-use crate::pca::{centred, mean};
+use crate::pca::{centered, mean};
 use crate::svm::{self, Svm};
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
@@ -37,7 +38,7 @@ params! {
 
 /// A learned linear SVM.
 pub struct LinearSvmModel {
-    classes: Vec<String>,
+    header: Header,
     svm: Svm,
 }
 
@@ -54,7 +55,7 @@ impl Fit for LinearSvm {
         if self.theta.is_some() {
             return Ok(self.clone());
         }
-        let x = centred(train.x(), &mean(train.x()));
+        let x = centered(train.x(), &mean(train.x()));
         let values = decades(2.0 / decade(0.5 / Kernel::Rbf.width(Gamma::Auto(1.0), train.x())), POWERS);
         if let Some(groups) = train.groups() {
             let with = |theta: f64| LinearSvm { theta: Some(theta) };
@@ -80,12 +81,12 @@ impl Fit for LinearSvm {
         let tau = 1.0 / self.theta.unwrap_or(THETA);
         let targets = train.targets();
         let svm = svm::fit_weighted(train.x(), &targets, train.weights(), train.n_classes(), tau, None, watch)?;
-        Ok(LinearSvmModel { classes: train.classes().to_vec(), svm })
+        Ok(LinearSvmModel { header: Header::of(train, &["svm"]), svm })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LinearSvmModel> {
         let svm = parts.take_svm(None)?;
-        Ok(LinearSvmModel { classes: parts.classes, svm })
+        Ok(LinearSvmModel { header: Header::new(parts.classes, svm.weights.nrows(), &["svm"]), svm })
     }
 }
 
@@ -116,20 +117,12 @@ pub(super) fn best_theta(
 }
 
 impl Classifier for LinearSvmModel {
-    fn n_features(&self) -> usize {
-        self.svm.weights.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
         parts.put_svm(&self.svm);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -14,7 +14,7 @@
 //! is chosen by leave-one-out: with `S_c = X_c X_c^T + kappa I` the residual is `kappa S_c^-1 x`, and taking `x` out of its own class
 //! divides it by `1 - x^T S_c^-1 x` (Sherman and Morrison), so that one decomposition per class serves every `kappa` and every sample.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::export::{Graph, Tensor};
 use crate::linalg::{concat_columns, mul, scaled_columns, select_columns, svd, sym_eig};
 use crate::loo::choice::{Jury, Verdict, best_of, decade, decades, median_square, settled};
@@ -44,7 +44,7 @@ params! {
 
 /// One subspace per class.
 pub struct LrcModel {
-    classes: Vec<String>,
+    header: Header,
     /// `P_c` of all classes side by side.
     bases: Mat<f64>,
     blocks: Blocks,
@@ -78,7 +78,8 @@ impl Lrc {
         if blocks.total() == 0 {
             return Err(Error::Data("every training sample is zero: there is nothing to regress on".into()));
         }
-        Ok(LrcModel { classes, bases: concat_columns(&bases), blocks })
+        let bases = concat_columns(&bases);
+        Ok(LrcModel { header: Header::new(classes, bases.nrows(), &["residual"]), bases, blocks })
     }
 
     /// The best of some powers of ten.
@@ -146,9 +147,8 @@ impl Fit for Lrc {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<LrcModel> {
-        let bases = parts.take("bases")?;
-        let blocks = parts.take_blocks("atom_counts", bases.ncols())?;
-        Ok(LrcModel { classes: parts.classes, bases, blocks })
+        let (bases, blocks) = parts.take_class_atoms("bases", None)?;
+        Ok(LrcModel { header: Header::new(parts.classes, bases.nrows(), &["residual"]), bases, blocks })
     }
 }
 
@@ -175,12 +175,8 @@ impl Partitioned for Lrc {
 }
 
 impl Classifier for LrcModel {
-    fn n_features(&self) -> usize {
-        self.bases.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -192,13 +188,9 @@ impl Classifier for LrcModel {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.bases, classes: Some(&self.blocks) })
     }
 
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
-    }
-
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
         let z = mul(self.bases.transpose(), x);
-        let mut scores = Mat::zeros(self.classes.len(), x.ncols());
+        let mut scores = Mat::zeros(self.classes().len(), x.ncols());
         for (c, atoms) in self.blocks.ranges().enumerate() {
             let explained = mul(self.bases.subcols(atoms.start, atoms.len()), z.subrows(atoms.start, atoms.len()));
             let residual = x - explained;

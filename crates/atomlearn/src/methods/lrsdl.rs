@@ -168,7 +168,7 @@ impl Fit for Lrsdl {
             lost += self.class_atom_step(data, &mut held);
             if lost > 0 {
                 watch.warn(&format!(
-                    "iteration {iter}: {} atoms of classes and {} shared ones left, the others had died",
+                    "iteration {iter}: removed dead atoms, {} of classes and {} shared ones left",
                     held.d.ncols(),
                     held.d0.ncols()
                 ));
@@ -291,5 +291,4 @@ impl Lrsdl {
 }
 
 #[cfg(test)]
-#[path = "lrsdl/tests.rs"]
 mod tests;

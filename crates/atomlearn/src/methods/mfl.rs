@@ -68,9 +68,7 @@ impl Fit for Mfl {
             None => class_start(data, self.atoms_per_class, watch)?,
             Some(state) => {
                 let mut parts = state.into_parts(data.classes());
-                let d = parts.take_shaped("dictionary", data.n_features(), None)?;
-                let atoms = parts.take_blocks("atom_counts", d.ncols())?;
-                (d, atoms)
+                parts.take_class_atoms("dictionary", data.n_features())?
             }
         };
         for iter in iterations.left() {
@@ -96,8 +94,7 @@ impl Fit for Mfl {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ClassDictionary> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         Ok(self.model(&parts.classes, &dictionary, blocks))
     }
 }

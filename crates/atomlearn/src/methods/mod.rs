@@ -1,4 +1,5 @@
-//! The methods, one file each.
+//! The methods: one file each, with a folder where steps have files of their own. `class_dictionary`, `linear_codes` and
+//! `sparse_linear` are models that several of them learn.
 
 pub mod analysis_ksvd;
 pub mod auto;
@@ -7,16 +8,13 @@ mod class_dictionary;
 pub mod copar;
 pub mod crc;
 pub mod dadl;
-pub mod dksvd;
 pub mod dlsi;
 pub mod dpl;
 pub mod dpl_sv;
 pub mod fddl;
 pub mod knn;
 pub mod ksvd;
-mod label_ksvd;
 pub mod lcdl_sv;
-pub mod lcksvd;
 pub mod lcle_dl;
 pub mod lctl;
 pub mod lda;

@@ -13,7 +13,7 @@
 //! 4. one sweep of block coordinate descent on `|d_k| <= 1` for `A` and `B` ([`crate::update::block_descent`]), over the atoms that
 //!    the batch uses.
 //!
-//! Training from a data set shuffles it anew in each of `max_iter` passes. From the second on a sample is known already: nothing is
+//! Training from a data set shuffles it in each of `max_iter` passes. From the second on a sample is known already: nothing is
 //! forgotten, but its new code replaces the one of the pass before, in the sums and as the place where the lasso starts (the paper's
 //! section on data sets of fixed size; `replace=false` forgets in all passes). At the end all samples are coded with the final dictionary, which
 //! gives the three sums without forgetting, and with them `W = T (A + ridge I)^-1`. The sums stay in the model: more batches can
@@ -23,11 +23,12 @@
 //! factorization and sparse coding. JMLR 2010. Deviations, all listed in docs/methods/odl.md: the classifier (theirs has none), the final
 //! coding of all samples, atoms that start as samples of every class.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoCodes, LassoLimits, LassoTask, lasso, lasso_from};
 use crate::coding::sparse::SparseCodes;
 use crate::draw;
 use crate::fit::Incremental;
+use crate::init::USUAL_ATOMS;
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{
     Spd, add_diagonal, axpy, column, column_energies, column_major, concat_columns, gram, mul, mul_add, outer_gram,
@@ -41,9 +42,6 @@ use crate::update::block_descent::descend_some;
 use crate::{Classifier, Dataset, Error, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef, Scale};
 use rand::seq::SliceRandom;
-
-/// Atoms of each class where the user leaves it open, for batches of which nothing is known beforehand.
-const USUAL_ATOMS: usize = 10;
 
 /// An atom that no code has used is given up when this many samples per atom have been seen.
 const PATIENCE: usize = 10;
@@ -403,7 +401,7 @@ impl Incremental for Odl {
         if !learned.dictionary.is_all_finite() || !learned.codes.is_all_finite() {
             return Err(Error::numeric("ODL", "the sums are no longer finite; scale the samples to unit norm"));
         }
-        OdlModel::new(model.classes.clone(), learned, self)
+        OdlModel::new(model.classes().to_vec(), learned, self)
     }
 }
 
@@ -434,7 +432,7 @@ impl Learned {
 
 /// A dictionary with a linear classifier on its lasso codes, and all that is needed to go on learning.
 pub struct OdlModel {
-    classes: Vec<String>,
+    header: Header,
     learned: Learned,
     /// `W`, classes x atoms.
     weights: Mat<f64>,
@@ -452,7 +450,13 @@ impl OdlModel {
         let coder = LassoCoder::penalized(&learned.dictionary);
         // The coder has it.
         let learned = Learned { gram: Mat::new(), ..learned };
-        OdlModel { classes, learned, weights, coder, lambda }
+        OdlModel {
+            header: Header::new(classes, learned.dictionary.nrows(), &["linear"]),
+            learned,
+            weights,
+            coder,
+            lambda,
+        }
     }
 
     fn codes(&self, x: MatRef<'_, f64>) -> Mat<f64> {
@@ -461,12 +465,8 @@ impl OdlModel {
 }
 
 impl Classifier for OdlModel {
-    fn n_features(&self) -> usize {
-        self.learned.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -478,10 +478,6 @@ impl Classifier for OdlModel {
     fn atoms(&self) -> Option<Atoms<'_>> {
         let columns = &self.learned.dictionary;
         Some(Atoms { kind: AtomKind::Dictionary, columns, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

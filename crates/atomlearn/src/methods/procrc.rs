@@ -18,9 +18,9 @@
 //! leave the system, and with `B = A^-1` and `w = B (G_i - G_ii e_i)` the code over the others is `z = w - (w_i / B_ii) B_i`, so that one
 //! inverse gives the codes of all training samples.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::export::{Graph, Tensor};
-use crate::linalg::{Spd, gram, mul};
+use crate::linalg::{Spd, add_diagonal, gram, mul};
 use crate::loo::choice::{Jury, Verdict, decade, decades, descend, median_square};
 use crate::loo::grouped::GroupedFolds;
 use crate::params::{Domain, params};
@@ -48,7 +48,7 @@ params! {
 
 /// The training set, ready to code against.
 pub struct ProCrcModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     blocks: Blocks,
     /// `A^-1 X^T`: codes straight from samples.
@@ -60,7 +60,7 @@ impl ProCrc {
         let products = gram(&dictionary);
         let system = system(&products, &blocks, self.lambda.unwrap_or(LAMBDA), self.gamma.unwrap_or(GAMMA));
         let coder = Spd::new(system, "ProCRC coder")?.solve(dictionary.transpose());
-        Ok(ProCrcModel { classes, dictionary, blocks, coder })
+        Ok(ProCrcModel { header: Header::new(classes, dictionary.nrows(), &["residual"]), dictionary, blocks, coder })
     }
 
     fn in_words(&self) -> String {
@@ -126,7 +126,7 @@ fn system(products: &Mat<f64>, blocks: &Blocks, lambda: f64, gamma: f64) -> Mat<
             class.clone().for_each(|i| a[(i, j)] += share * products[(i, j)]);
         }
     }
-    (0..a.nrows()).for_each(|i| a[(i, i)] += lambda);
+    add_diagonal(&mut a, lambda);
     a
 }
 
@@ -190,19 +190,14 @@ impl Fit for ProCrc {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<ProCrcModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         self.model(parts.classes, dictionary, blocks)
     }
 }
 
 impl Classifier for ProCrcModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -212,10 +207,6 @@ impl Classifier for ProCrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

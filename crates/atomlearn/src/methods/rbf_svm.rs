@@ -13,6 +13,7 @@
 //! Values that are `auto` are chosen by leave-one-out, in closed form with the active sets of each training held ([`svm::left_out`]): first the
 //! width at the usual `theta`, then `theta` at that width.
 
+use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
 use crate::kernel::{Gamma, Kernel, KernelMap, KernelSpec};
 use crate::linalg::{mul, select_columns};
@@ -48,7 +49,7 @@ params! {
 
 /// A learned kernel SVM.
 pub struct RbfSvmModel {
-    classes: Vec<String>,
+    header: Header,
     samples: Mat<f64>,
     /// `a`, training samples x classes.
     dual: Svm,
@@ -154,7 +155,7 @@ impl Fit for RbfSvm {
         let svm = svm::fit_weighted(&features, &targets, weights, train.n_classes(), tau, None, watch)?;
         let dual = Svm { weights: mul(map.root(), &svm.weights), bias: svm.bias };
         let gamma = map.gamma()[(0, 0)];
-        Ok(RbfSvmModel { classes: train.classes().to_vec(), samples: train.x().to_owned(), dual, gamma })
+        Ok(RbfSvmModel { header: Header::of(train, &["svm"]), samples: train.x().to_owned(), dual, gamma })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RbfSvmModel> {
@@ -164,27 +165,19 @@ impl Fit for RbfSvm {
         if !(gamma.is_finite() && gamma > 0.0) {
             return Err(Error::Data("the model's kernel has no width".into()));
         }
-        Ok(RbfSvmModel { classes: parts.classes, samples, dual, gamma })
+        Ok(RbfSvmModel { header: Header::new(parts.classes, samples.nrows(), &["svm"]), samples, dual, gamma })
     }
 }
 
 impl Classifier for RbfSvmModel {
-    fn n_features(&self) -> usize {
-        self.samples.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
         parts.put("samples", &self.samples);
         parts.put_svm(&self.dual);
         parts.put_row("gamma", &[self.gamma]);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

@@ -9,6 +9,7 @@
 //! SADL tends to exactly this classifier, which makes it that method's test oracle. `lambda = auto` is chosen by leave-one-out, in closed
 //! form from one eigendecomposition for all values ([`crate::loo`]).
 
+use crate::classifier::Header;
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Tensor};
 use crate::linalg::{Spd, add_diagonal, inner, mul, mul_add};
@@ -37,7 +38,7 @@ params! {
 
 /// A learned ridge classifier.
 pub struct RidgeModel {
-    classes: Vec<String>,
+    header: Header,
     weights: Mat<f64>,
 }
 
@@ -70,12 +71,12 @@ impl Fit for Ridge {
         let root = |i: usize| roots.as_ref().map_or(1.0, |roots| roots[i]);
         let onehot = |c: usize, i: usize| if targets[i] == c { root(i) } else { 0.0 };
         let onehot = Mat::from_fn(train.n_classes(), train.n_samples(), onehot);
-        Ok(RidgeModel { classes: train.classes().to_vec(), weights: mul(&onehot, &map) })
+        Ok(RidgeModel { header: Header::of(train, &["linear"]), weights: mul(&onehot, &map) })
     }
 
     fn restore(&self, mut parts: Parts) -> Result<RidgeModel> {
         let weights = parts.take_shaped("weights", parts.classes.len(), None)?;
-        Ok(RidgeModel { classes: parts.classes, weights })
+        Ok(RidgeModel { header: Header::new(parts.classes, weights.ncols(), &["linear"]), weights })
     }
 }
 
@@ -121,7 +122,7 @@ impl Ridge {
         let along = factor.solve(&mean);
         let weight = n / (1.0 + n * inner(&mean, &along));
         // The class sums are their centred parts and `counts_c mu`; what the inverse makes of `mu` is `along weight / n`.
-        let mut weights = factor.solve(moments.centred_sums());
+        let mut weights = factor.solve(moments.centered_sums());
         let seen = mul(mean.transpose(), &weights);
         let back = Mat::from_fn(1, moments.counts.len(), |_, c| weight * (moments.counts[c] / n - seen[(0, c)]));
         mul_add(weights.as_mut(), 1.0, &along, &back);
@@ -132,20 +133,12 @@ impl Ridge {
 }
 
 impl Classifier for RidgeModel {
-    fn n_features(&self) -> usize {
-        self.weights.ncols()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
         parts.put("weights", &self.weights);
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
@@ -160,6 +153,7 @@ impl Classifier for RidgeModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::one_hot;
     use crate::synth;
 
     #[test]
@@ -168,7 +162,7 @@ mod tests {
         let model = Ridge { lambda: Some(0.1) }.fit(&train, &mut ()).unwrap();
         let scores = model.scores(train.x()).unwrap();
         let targets = train.targets();
-        let residual = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)) - scores[(c, i)]);
+        let residual = one_hot(&targets, 3) - &scores;
         let gradient = mul(&residual, train.x().transpose()) - faer::Scale(0.1) * &model.weights;
         assert!(gradient.norm_max() < 1e-10);
     }

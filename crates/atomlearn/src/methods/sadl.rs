@@ -26,7 +26,7 @@
 mod descent;
 pub(crate) mod partitioned;
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::ridge::ridge_map;
 use crate::coding::threshold::soft;
 use crate::draw::{gaussian, stream};
@@ -91,7 +91,7 @@ params! {
 
 /// A learned analysis dictionary with its structure and classifier.
 pub struct SadlModel {
-    classes: Vec<String>,
+    header: Header,
     /// `Omega^T`: atoms in columns.
     analysis: Mat<f64>,
     structure: Mat<f64>,
@@ -103,7 +103,13 @@ pub struct SadlModel {
 impl SadlModel {
     fn new(classes: Vec<String>, analysis: Mat<f64>, structure: Mat<f64>, classifier: Mat<f64>) -> Self {
         let folded = mul(mul(&classifier, &structure), analysis.transpose());
-        SadlModel { classes, analysis, structure, classifier, folded }
+        SadlModel {
+            header: Header::new(classes, analysis.nrows(), &["linear"]),
+            analysis,
+            structure,
+            classifier,
+            folded,
+        }
     }
 }
 
@@ -304,14 +310,14 @@ impl Sadl {
     /// The terms of `J`.
     fn terms(&self, problem: &Problem<'_>, state: &Iterate) -> [(&'static str, f64); 5] {
         let structured = mul(&state.q, &state.z);
-        let labelled = mul(&state.w, &structured);
+        let labeled = mul(&state.w, &structured);
         let norms = state.q.squared_norm_l2() + state.w.squared_norm_l2();
         let omega = inner(&state.z, &state.seen) - state.seen.squared_norm_l2();
         let values = [
             (&state.z - &state.seen).squared_norm_l2(),
             state.z.norm_l1(),
             (&problem.structure - structured).squared_norm_l2(),
-            (&problem.labels - labelled).squared_norm_l2(),
+            (&problem.labels - labeled).squared_norm_l2(),
             norms,
         ];
         self.named_terms(values, omega, state.z.nrows())
@@ -382,20 +388,20 @@ impl Duals {
     }
 
     fn errors_of(&self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>) -> [Mat<f64>; 2] {
-        let labelled = mul(w, structured);
+        let labeled = mul(w, structured);
         let error = |k: usize, goal: &Mat<f64>, reached: &Mat<f64>| {
             Scale(1.0 / self.penalty) * &self.multiplier[k] + goal - &self.slack[k] - reached
         };
-        [error(0, &problem.structure, structured), error(1, &problem.labels, &labelled)]
+        [error(0, &problem.structure, structured), error(1, &problem.labels, &labeled)]
     }
 
     /// `slack = (mu (goal - reached) + Y) / (rho + mu)`, `Y += mu (goal - reached - slack)`; returns the misfit.
     fn update(&mut self, problem: &Problem<'_>, structured: &Mat<f64>, w: &Mat<f64>, rho: f64) -> f64 {
-        let labelled = mul(w, structured);
+        let labeled = mul(w, structured);
         let mu = self.penalty;
         let mut misfit = 0.0;
         for (k, (goal, reached)) in
-            [(&problem.structure, structured), (&problem.labels, &labelled)].into_iter().enumerate()
+            [(&problem.structure, structured), (&problem.labels, &labeled)].into_iter().enumerate()
         {
             let gap = goal - reached;
             self.slack[k] = Scale(1.0 / (rho + mu)) * (Scale(mu) * &gap + &self.multiplier[k]);
@@ -433,12 +439,8 @@ fn squared_norm(a: &Mat<f64>) -> f64 {
 }
 
 impl Classifier for SadlModel {
-    fn n_features(&self) -> usize {
-        self.analysis.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -449,10 +451,6 @@ impl Classifier for SadlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Analysis, columns: &self.analysis, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

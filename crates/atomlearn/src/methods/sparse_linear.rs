@@ -1,11 +1,15 @@
-//! What K-SVD, D-KSVD and LC-KSVD share: sparse codes by OMP, a linear classifier on them, and how both start.
+//! What K-SVD, D-KSVD, LC-KSVD and LEDL share: sparse codes, a linear classifier on them, and how both start.
 //!
-//! A sample is coded with at most `T` atoms, `z = OMP(D, x, T)`, and its scores are `W z`.
+//! A sample is coded with at most `T` atoms, `z = OMP(D, x, T)`, or by the lasso, and its scores are `W z`.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
+use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask};
 use crate::coding::omp::{OmpLimits, omp};
 use crate::coding::sparse::SparseCodes;
-use crate::linalg::{Spd, View, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns};
+use crate::init::USUAL_ATOMS;
+use crate::linalg::{
+    Spd, View, add_diagonal, column_energies, concat_columns, gram, mul, normalize_columns, outer_gram, select_columns,
+};
 use crate::params::words;
 use crate::span::Span;
 use crate::update::ksvd::{AtomUpdate, KsvdIteration, Signals};
@@ -16,8 +20,6 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// Atoms per class where the user leaves it open and the class has that many samples.
-const USUAL_ATOMS: usize = 10;
 /// Samples of less energy never become atoms.
 const EMPTY_SAMPLE: f64 = 1e-6;
 
@@ -99,7 +101,7 @@ pub fn class_ksvd(
 /// `W = H Z^T (Z Z^T + ridge I)^-1`, classes x atoms.
 pub fn ridge_readout(z: &Mat<f64>, targets: &[usize], n_classes: usize, ridge: f64) -> Result<Mat<f64>> {
     let mut system = outer_gram(z);
-    (0..z.nrows()).for_each(|k| system[(k, k)] += ridge);
+    add_diagonal(&mut system, ridge);
     let mut sums = Mat::zeros(z.nrows(), n_classes);
     for (i, &c) in targets.iter().enumerate() {
         sums.col_mut(c).iter_mut().zip(z.col(i).iter()).for_each(|(sum, z)| *sum += z);
@@ -109,20 +111,33 @@ pub fn ridge_readout(z: &Mat<f64>, targets: &[usize], n_classes: usize, ridge: f
 
 /// A dictionary with a linear classifier on its sparse codes.
 pub struct SparseLinear {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
-    gram: Mat<f64>,
     /// `W`, classes x atoms.
     weights: Mat<f64>,
-    sparsity: usize,
+    coder: SparseCoder,
+}
+
+/// How samples are coded.
+enum SparseCoder {
+    /// With at most `sparsity` atoms.
+    Omp { gram: Mat<f64>, sparsity: usize },
+    /// With this weight of the magnitudes.
+    Lasso { coder: LassoCoder, penalty: f64 },
 }
 
 impl SparseLinear {
-    /// From its parts; all sizes must agree.
+    /// With codes by OMP; all sizes must agree.
     pub fn new(classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>, wanted: Option<usize>) -> Self {
-        let gram = gram(&dictionary);
         let sparsity = sparsity(wanted, dictionary.nrows(), dictionary.ncols());
-        SparseLinear { classes, dictionary, gram, weights, sparsity }
+        let coder = SparseCoder::Omp { gram: gram(&dictionary), sparsity };
+        SparseLinear { header: Header::new(classes, dictionary.nrows(), &["linear"]), dictionary, weights, coder }
+    }
+
+    /// With codes by the lasso; all sizes must agree.
+    pub fn by_lasso(classes: Vec<String>, dictionary: Mat<f64>, weights: Mat<f64>, penalty: f64) -> Self {
+        let coder = SparseCoder::Lasso { coder: LassoCoder::penalized(&dictionary), penalty };
+        SparseLinear { header: Header::new(classes, dictionary.nrows(), &["linear"]), dictionary, weights, coder }
     }
 
     /// The model of atoms learned in the span of the samples.
@@ -132,13 +147,32 @@ impl SparseLinear {
 
     /// From the parts of a model file.
     pub fn restore(mut parts: Parts, wanted: Option<usize>) -> Result<Self> {
-        let dictionary = parts.take("dictionary")?;
-        let weights = parts.take_shaped("weights", parts.classes.len(), dictionary.ncols())?;
+        let (dictionary, weights) = SparseLinear::take(&mut parts)?;
         Ok(SparseLinear::new(parts.classes, dictionary, weights, wanted))
     }
 
-    fn codes(&self, x: MatRef<'_, f64>) -> SparseCodes {
-        encode(&self.gram, &self.dictionary, x, self.sparsity)
+    /// Dictionary and classifier.
+    pub fn take(parts: &mut Parts) -> Result<(Mat<f64>, Mat<f64>)> {
+        let dictionary = parts.take("dictionary")?;
+        let weights = parts.take_shaped("weights", parts.classes.len(), dictionary.ncols())?;
+        Ok((dictionary, weights))
+    }
+
+    /// The same with ridge regression on the codes of these samples as classifier.
+    pub fn refitted(self, train: &Dataset, ridge: f64) -> Result<Self> {
+        let z = self.codes(train.x());
+        Ok(SparseLinear { weights: ridge_readout(&z, &train.targets(), train.n_classes(), ridge)?, ..self })
+    }
+
+    fn codes(&self, x: MatRef<'_, f64>) -> Mat<f64> {
+        match &self.coder {
+            SparseCoder::Omp { gram, sparsity } => encode(gram, &self.dictionary, x, *sparsity).to_dense(),
+            SparseCoder::Lasso { coder, penalty } => {
+                let correlations = mul(self.dictionary.transpose(), x);
+                let task = LassoTask::Penalized(*penalty);
+                coder.codes(&correlations, &column_energies(x), task, LassoLimits::default()).codes.to_dense()
+            }
+        }
     }
 }
 
@@ -148,12 +182,8 @@ pub fn encode(gram: &Mat<f64>, d: impl View, x: MatRef<'_, f64>, sparsity: usize
 }
 
 impl Classifier for SparseLinear {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -165,25 +195,23 @@ impl Classifier for SparseLinear {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
     }
 
-    fn rules(&self) -> &'static [&'static str] {
-        &["linear"]
-    }
-
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        vec![mul(&self.weights, self.codes(x).to_dense())]
+        vec![mul(&self.weights, self.codes(x))]
     }
 
     fn codes_block(&self, x: MatRef<'_, f64>) -> Option<Mat<f64>> {
-        Some(self.codes(x).to_dense())
+        Some(self.codes(x))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::one_hot;
     use crate::observe::{Step, Trace};
     use crate::registry::{self, Values};
     use crate::synth;
+    use crate::testing::{accuracy, pick};
     use std::ops::ControlFlow;
 
     const KEYS: [&str; 4] = ["ksvd", "dksvd", "lcksvd1", "lcksvd2"];
@@ -193,17 +221,12 @@ mod tests {
         registry::method(key).unwrap().fit(&values, train, watch).unwrap()
     }
 
-    fn accuracy(model: &dyn Classifier, data: &Dataset) -> f64 {
-        let found = model.predict(data.x()).unwrap();
-        found.iter().zip(data.targets()).filter(|(a, b)| **a == *b).count() as f64 / data.n_samples() as f64
-    }
-
     #[test]
     fn ridge_readout_satisfies_its_normal_equations() {
         let train = synth::blobs(3, 6, 7, 1);
         let (z, targets) = (train.x().to_owned(), train.targets());
         let w = ridge_readout(&z, &targets, 3, 0.5).unwrap();
-        let h = Mat::from_fn(3, 18, |c, i| f64::from(u8::from(targets[i] == c)));
+        let h = one_hot(&targets, 3);
         let mut system = outer_gram(&z);
         (0..7).for_each(|k| system[(k, k)] += 0.5);
         assert!((mul(&w, &system) - mul(&h, z.transpose())).norm_max() < 1e-10);
@@ -215,8 +238,7 @@ mod tests {
             let data = synth::blobs(5, 24, dim, 3);
             let half = |rest: usize| {
                 let columns: Vec<usize> = (0..120).filter(|i| i % 2 == rest).collect();
-                let labels: Vec<String> = columns.iter().map(|i| (i / 24).to_string()).collect();
-                Dataset::new(select_columns(data.x(), &columns), &labels).unwrap()
+                pick(&data, &columns)
             };
             for key in KEYS {
                 let model = fit(key, "{}", &half(0), &mut ());
@@ -257,11 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn poor_classes_get_fewer_atoms_aloud_and_zero_data_do_no_harm() {
+    fn poor_classes_get_fewer_atoms_with_a_warning_and_zero_data_do_no_harm() {
         let rich = synth::blobs(3, 8, 10, 9);
         let keep = [0, 1, 2, 3, 4, 5, 8, 16, 17];
-        let labels: Vec<String> = keep.iter().map(|&i| (i / 8).to_string()).collect();
-        let poor = Dataset::new(select_columns(rich.x(), &keep), &labels).unwrap();
+        let poor = pick(&rich, &keep);
         // One class of zeros, one with a sample twice.
         let x = Mat::from_fn(10, 9, |i, j| if j < 3 { 0.0 } else { poor.x()[(i, if j == 4 { 3 } else { j })] });
         let zeros = poor.with_features(x).unwrap();

@@ -14,7 +14,7 @@
 //! Reference: Wright et al., PAMI 2009. Deviations: the penalized form is the default, as in every public toolbox; a zero
 //! code is decided by the best single atom, where the paper's rule would be a tie.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoLimits, LassoTask, lasso_with_identity};
 use crate::linalg::{column_energies, mul};
 use crate::params::{Domain, params, words};
@@ -50,7 +50,7 @@ params! {
 
 /// The training set, ready to code against.
 pub struct SrcModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     blocks: Blocks,
     coder: LassoCoder,
@@ -65,7 +65,14 @@ impl Src {
             Form::Penalized if !self.occlusion => LassoCoder::penalized(&dictionary),
             _ => LassoCoder::plain(dictionary.as_ref()),
         };
-        SrcModel { classes, coder, residuals, params: self.clone(), dictionary, blocks }
+        SrcModel {
+            header: Header::new(classes, dictionary.nrows(), &["residual"]),
+            coder,
+            residuals,
+            params: self.clone(),
+            dictionary,
+            blocks,
+        }
     }
 }
 
@@ -82,8 +89,7 @@ impl Fit for Src {
     }
 
     fn restore(&self, mut parts: Parts) -> Result<SrcModel> {
-        let dictionary = parts.take("dictionary")?;
-        let blocks = parts.take_blocks("atom_counts", dictionary.ncols())?;
+        let (dictionary, blocks) = parts.take_class_atoms("dictionary", None)?;
         Ok(self.model(parts.classes, dictionary, blocks))
     }
 }
@@ -116,12 +122,8 @@ impl SrcModel {
 }
 
 impl Classifier for SrcModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -131,10 +133,6 @@ impl Classifier for SrcModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: Some(&self.blocks) })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["residual"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

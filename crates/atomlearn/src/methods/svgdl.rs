@@ -21,22 +21,19 @@
 //! Deviations: SVMs and dictionary are solved to optimality (the published code truncates L-BFGS and starts the dual
 //! from random multipliers); with more features than samples training runs in the span of the samples, which is exact.
 
-use crate::classifier::{AtomKind, Atoms};
+use crate::classifier::{AtomKind, Atoms, Header};
 use crate::coding::margin::{MarginSet, Margins};
 use crate::coding::ridge::ridge_map;
 use crate::export::{Graph, Tensor};
-use crate::init::class_pca_mean_of;
+use crate::init::usual_start;
 use crate::iterations::{Done, Iterations};
-use crate::linalg::{Spd, frobenius, gram, mul, mul_add, outer_gram, relative_change};
+use crate::linalg::{Spd, View, add_diagonal, frobenius, gram, mul, mul_add, outer_gram, relative_change};
 use crate::params::{Domain, params};
 use crate::span::Span;
 use crate::svm::{self, Svm};
 use crate::update::lagrange_dual;
 use crate::{Classifier, Dataset, Fit, Observer, Parts, Result, State};
 use faer::{Mat, MatRef};
-
-/// Atoms per class where the user leaves it open and the class has that many samples.
-const USUAL_ATOMS: usize = 10;
 
 params! {
     /// Parameters of SVGDL.
@@ -60,7 +57,7 @@ params! {
 
 /// A learned SVGDL model.
 pub struct SvgdlModel {
-    classes: Vec<String>,
+    header: Header,
     dictionary: Mat<f64>,
     svm: Svm,
     /// `P D^T`, atoms x features.
@@ -91,9 +88,7 @@ impl Iterate {
 impl Svgdl {
     /// Class-wise PCA + mean atoms and `U = 0`.
     fn start(&self, train: &Dataset, watch: &mut dyn Observer) -> Result<Iterate> {
-        let usual = |samples: usize| self.atoms_per_class.unwrap_or(samples.min(USUAL_ATOMS));
-        let wanted: Vec<usize> = train.blocks().sizes().map(usual).collect();
-        let (d, _) = class_pca_mean_of(train, &wanted, watch)?;
+        let (d, _) = usual_start(train, self.atoms_per_class, watch)?;
         let z = Mat::zeros(d.ncols(), train.n_samples());
         let svm = Svm::zero(d.ncols(), train.n_classes());
         Ok(Iterate { d, z, svm, multipliers: None })
@@ -102,7 +97,7 @@ impl Svgdl {
     fn model(&self, classes: Vec<String>, dictionary: Mat<f64>, svm: Svm) -> Result<SvgdlModel> {
         let map = ridge_map(&dictionary, self.lambda1, "SVGDL coder")?;
         let folded = Svm { weights: mul(map.transpose(), &svm.weights), bias: svm.bias.clone() };
-        Ok(SvgdlModel { classes, dictionary, svm, map, folded })
+        Ok(SvgdlModel { header: Header::new(classes, dictionary.nrows(), &["svm"]), dictionary, svm, map, folded })
     }
 
     /// `a`, the strength of the pull.
@@ -115,11 +110,16 @@ impl Svgdl {
         self.model(span.full().classes().to_vec(), span.lift_columns(d), svm.clone())
     }
 
+    /// `D^T D + lambda1 I`, factored; `P` is its inverse.
+    fn code_system(&self, d: impl View) -> Result<Spd> {
+        let mut system = gram(d);
+        add_diagonal(&mut system, self.lambda1);
+        Ok(Spd::new(system, "SVGDL codes")?)
+    }
+
     /// `Z = P D^T X + a P U W`; `W` is zero where a margin is kept, and `U = 0` leaves ridge codes.
     fn codes(&self, train: &Dataset, d: MatRef<'_, f64>, svm: &Svm, old: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let mut system = gram(d);
-        (0..d.ncols()).for_each(|k| system[(k, k)] += self.lambda1);
-        let p = Spd::new(system, "SVGDL codes")?;
+        let p = self.code_system(d)?;
         let mut z = p.solve(mul(d.transpose(), train.x()));
         let strength = self.strength();
         if strength == 0.0 || svm.weights.norm_max() == 0.0 {
@@ -207,12 +207,8 @@ impl Fit for Svgdl {
 }
 
 impl Classifier for SvgdlModel {
-    fn n_features(&self) -> usize {
-        self.dictionary.nrows()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -222,10 +218,6 @@ impl Classifier for SvgdlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         Some(Atoms { kind: AtomKind::Dictionary, columns: &self.dictionary, classes: None })
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        &["svm"]
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
@@ -249,13 +241,8 @@ mod tests {
     use crate::linalg::column_norms;
     use crate::observe::Trace;
     use crate::synth;
+    use crate::testing::accuracy;
 
-    fn accuracy(model: &SvgdlModel, data: &Dataset) -> f64 {
-        let found = model.predict(data.x()).unwrap();
-        found.iter().zip(data.targets()).filter(|(a, b)| **a == *b).count() as f64 / data.n_samples() as f64
-    }
-
-    /// Every step is an exact block minimiser, so the objective cannot rise.
     #[test]
     fn the_objective_never_rises_with_converged_inner_solves() {
         for (dim, lambda2) in [(12, 1e-2), (12, 1e-4), (40, 1e-3), (5, 1e-2)] {
@@ -281,7 +268,7 @@ mod tests {
     fn without_the_svm_term_codes_are_ridge_codes() {
         let train = synth::blobs(3, 6, 10, 5);
         let params = Svgdl { lambda2: 0.0, atoms_per_class: Some(3), ..Default::default() };
-        let (d, _) = class_pca_mean_of(&train, &[3; 3], &mut ()).unwrap();
+        let (d, _) = usual_start(&train, Some(3), &mut ()).unwrap();
         let strong = Svm { weights: Mat::from_fn(9, 3, |i, c| (i + c) as f64), bias: vec![1.0; 3] };
         let old = Mat::zeros(9, 18);
         let ridge = mul(ridge_map(d.as_ref(), params.lambda1, "t").unwrap(), train.x());

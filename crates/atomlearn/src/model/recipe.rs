@@ -4,7 +4,7 @@ use super::Model;
 use crate::method::{AnyFit, Method, chosen};
 use crate::params::Values;
 use crate::prep::{Prep, PrepSpec};
-use crate::{Classifier, Dataset, Error, Observer, Result, State, registry};
+use crate::{Classifier, Dataset, Error, NameKind, Observer, Result, State, registry};
 use faer::MatRef;
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ impl Model {
     pub fn learn_more(&self, x: MatRef<'_, f64>, labels: &[String]) -> Result<Model> {
         let place = |label: &String| {
             let known = self.classes().iter().position(|class| class == label);
-            known.ok_or_else(|| Error::unknown("class", label, self.classes().iter().map(String::as_str)))
+            known.ok_or_else(|| Error::unknown(NameKind::Class, label, self.classes().iter().map(String::as_str)))
         };
         let targets = labels.iter().map(place).collect::<Result<Vec<_>>>()?;
         let prepared = self.prepare(x)?;

@@ -232,11 +232,7 @@ impl FittedStep for Affine {
 
 /// The error that a part of a step does not fit the samples that reach it.
 pub(super) fn mismatch(what: &str, found: usize, n_in: usize) -> Error {
-    Error::Shape {
-        what: format!("{what} of a preprocessing step"),
-        expected: format!("{n_in} rows"),
-        found: found.to_string(),
-    }
+    Error::shape(format!("{what} of a preprocessing step"), format!("{n_in} rows"), found)
 }
 
 /// Makes every column of `y` by `make` from its number and the column of `x`.

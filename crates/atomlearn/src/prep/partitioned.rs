@@ -80,9 +80,9 @@ impl Prep {
     }
 
     /// The same with samples seen from `centre` at the end.
-    pub(crate) fn centred_at(&self, centre: Mat<f64>) -> Prep {
+    pub(crate) fn centered_at(&self, center: Mat<f64>) -> Prep {
         let mut prep = self.clone();
-        prep.push(Arc::new(Center), Affine::shift(centre).boxed());
+        prep.push(Arc::new(Center), Affine::shift(center).boxed());
         prep
     }
 

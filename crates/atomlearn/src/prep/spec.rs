@@ -3,7 +3,7 @@
 use super::steps::{STEPS, StepInfo, StepSpec};
 use super::unit::Unit;
 use super::views::VIEWS;
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -130,6 +130,6 @@ fn parse_step(text: &str) -> Result<Arc<dyn StepSpec>> {
     let mut fields = text.split(':');
     let name = in_brackets.or(fields.next()).unwrap_or_default();
     let info = STEPS.iter().find(|info| info.name == name);
-    let info = info.ok_or_else(|| Error::unknown("preprocessing step", name, STEPS.iter().map(|info| info.name)))?;
+    let info = info.ok_or_else(|| Error::unknown(NameKind::PrepStep, name, STEPS.iter().map(|info| info.name)))?;
     (info.parse)(&Arguments { text, fields: fields.collect() })
 }

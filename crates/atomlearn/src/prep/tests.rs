@@ -38,8 +38,8 @@ fn each_step_does_what_it_says() {
     let x = data();
     let (_, unit) = fit("unit", &x);
     assert!(column_norms(&unit).iter().all(|n| (n - 1.0).abs() < 1e-14));
-    let (_, centred) = fit("center", &x);
-    assert!(mean(&centred).iter().all(|m| m.abs() < 1e-13));
+    let (_, centered) = fit("center", &x);
+    assert!(mean(&centered).iter().all(|m| m.abs() < 1e-13));
     let (_, standard) = fit("standard", &x);
     assert!((0..6).all(|i| (standard.row(i).squared_norm_l2() - 12.0).abs() < 1e-10));
     let (_, p) = fit("pca:4", &x);
@@ -194,8 +194,8 @@ fn every_example_of_the_table_is_what_its_row_says() {
 fn steps_fitted_from_their_sums_equal_those_fitted_on_samples() {
     let x = positive();
     let means = mean(&x);
-    let centred = crate::pca::centred(&x, &means);
-    let scatter = mul(&centred, centred.transpose());
+    let centered = crate::pca::centered(&x, &means);
+    let scatter = mul(&centered, centered.transpose());
     for text in ["center", "standard", "pca:3", "pca-uncentered:3", "random:4", "unit"] {
         let spec: PrepSpec = text.parse().unwrap();
         let needs = spec.need(0).unwrap();

@@ -276,5 +276,4 @@ impl FittedStep for FittedViews {
 }
 
 #[cfg(test)]
-#[path = "views_tests.rs"]
 mod tests;

@@ -63,11 +63,11 @@ impl Partition<'_> {
     pub fn answer(&self, request: &Request, memo: &mut Memo) -> Result<PartialStats> {
         let expected = request.prep.n_features();
         if self.x.nrows() != expected {
-            return Err(Error::Shape {
-                what: format!("features of the samples in partition {}", self.index),
-                expected: format!("{expected}, as in the first"),
-                found: self.x.nrows().to_string(),
-            });
+            return Err(Error::shape(
+                format!("features of the samples in partition {}", self.index),
+                format!("{expected}, as in the first"),
+                self.x.nrows(),
+            ));
         }
         let mut stats = PartialStats::new(request.round, self.index, self.x.ncols());
         match &request.ask {
@@ -76,17 +76,17 @@ impl Partition<'_> {
                 let sums = self.in_blocks(request, &|_, x| column_sums(&x));
                 sums.into_iter().for_each(|sum| stats.add("sum", sum));
             }
-            Ask::Scatter { centre } => {
-                let scatters = self.in_blocks(request, &|_, x| scatter(x, centre));
+            Ask::Scatter { center } => {
+                let scatters = self.in_blocks(request, &|_, x| scatter(x, center));
                 scatters.into_iter().for_each(|sums| sums.put(None, &mut stats));
             }
             Ask::Survey => {
                 self.check()?;
                 self.survey(request, &mut stats)?;
             }
-            Ask::ClassScatter { centres } => {
+            Ask::ClassScatter { centers } => {
                 let targets = self.targets(request, memo)?;
-                self.class_scatters(request, targets, centres, &mut stats);
+                self.class_scatters(request, targets, centers, &mut stats);
             }
             Ask::Svm(ask) => self.svm(request, ask, memo, &mut stats)?,
             Ask::Check(ask) => self.check_accuracy(request, ask, memo, &mut stats)?,
@@ -138,11 +138,11 @@ impl Partition<'_> {
     fn labels(&self) -> Result<Vec<String>> {
         let labels = (self.labels)()?;
         if labels.len() != self.x.ncols() {
-            return Err(Error::Shape {
-                what: format!("labels of partition {}", self.index),
-                expected: format!("one per sample ({})", self.x.ncols()),
-                found: labels.len().to_string(),
-            });
+            return Err(Error::shape(
+                format!("labels of partition {}", self.index),
+                format!("one per sample ({})", self.x.ncols()),
+                labels.len(),
+            ));
         }
         Ok(labels)
     }
@@ -180,23 +180,23 @@ impl Partition<'_> {
         Ok(())
     }
 
-    fn class_scatters(&self, request: &Request, targets: &[u32], centres: &Mat<f64>, stats: &mut PartialStats) {
+    fn class_scatters(&self, request: &Request, targets: &[u32], centers: &Mat<f64>, stats: &mut PartialStats) {
         let blocks = self.in_blocks(request, &|_, x| x);
-        let m = centres.nrows();
+        let m = centers.nrows();
         let of_class = |c: usize| {
             let mut sum = Mat::zeros(m, m);
             let mut rest = Mat::zeros(m, 1);
             for (b, x) in blocks.iter().enumerate() {
                 let mine: Vec<usize> = (0..x.ncols()).filter(|&i| targets[b * BLOCK + i] as usize == c).collect();
                 if !mine.is_empty() {
-                    let centred = centred(select_columns(x, &mine), centres.subcols(c, 1));
-                    add_lower_outer(sum.as_mut(), 1.0, &centred);
-                    rest += column_sums(&centred);
+                    let centered = centered(select_columns(x, &mine), centers.subcols(c, 1));
+                    add_lower_outer(sum.as_mut(), 1.0, &centered);
+                    rest += column_sums(&centered);
                 }
             }
             ScatterSums { scatter: packed(&sum), rest }
         };
-        let sums: Vec<ScatterSums> = (0..centres.ncols()).into_par_iter().map(of_class).collect();
+        let sums: Vec<ScatterSums> = (0..centers.ncols()).into_par_iter().map(of_class).collect();
         sums.into_iter().enumerate().for_each(|(c, sums)| sums.put(Some(c), stats));
     }
 
@@ -308,14 +308,14 @@ pub(super) fn column_sums(x: impl View) -> Mat<f64> {
     sum
 }
 
-fn centred(mut x: Mat<f64>, centre: impl View) -> Mat<f64> {
-    let centre = centre.view();
-    x.as_mut().col_iter_mut().for_each(|mut column| column -= centre.col(0));
+fn centered(mut x: Mat<f64>, center: impl View) -> Mat<f64> {
+    let center = center.view();
+    x.as_mut().col_iter_mut().for_each(|mut column| column -= center.col(0));
     x
 }
 
-fn scatter(x: Mat<f64>, centre: &Mat<f64>) -> ScatterSums {
-    let x = centred(x, centre);
+fn scatter(x: Mat<f64>, center: &Mat<f64>) -> ScatterSums {
+    let x = centered(x, center);
     let mut sum = Mat::zeros(x.nrows(), x.nrows());
     add_lower_outer(sum.as_mut(), 1.0, x.as_ref());
     ScatterSums { scatter: packed(&sum), rest: column_sums(&x) }

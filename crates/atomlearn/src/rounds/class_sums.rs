@@ -29,11 +29,11 @@ impl ClassSums {
         let (m, n_classes) = self.means.shape();
         let fits = self.counts.len() == n_classes && self.within.shape() == (m, m) && m > 0;
         if !fits {
-            return Err(Error::Shape {
-                what: "sums over samples".into(),
-                expected: format!("{n_classes} counts and a scatter of {m} x {m} features"),
-                found: format!("{} counts and {} x {}", self.counts.len(), self.within.nrows(), self.within.ncols()),
-            });
+            return Err(Error::shape(
+                "sums over samples",
+                format!("{n_classes} counts and a scatter of {m} x {m} features"),
+                format!("{} counts and {} x {}", self.counts.len(), self.within.nrows(), self.within.ncols()),
+            ));
         }
         if n_classes < 2 || !self.counts.iter().all(|&count| count > 0.0 && count.is_finite()) {
             return Err(Error::Data("every one of at least two classes needs a sample".into()));
@@ -48,7 +48,7 @@ impl ClassSums {
     }
 
     /// The means as seen from the mean of all samples, and that mean.
-    pub(crate) fn centred_means(&self) -> (Mat<f64>, Vec<f64>) {
+    pub(crate) fn centered_means(&self) -> (Mat<f64>, Vec<f64>) {
         let n = self.n_samples();
         let (m, n_classes) = self.means.shape();
         let middle = |i: usize| (0..n_classes).map(|c| self.counts[c] * self.means[(i, c)]).sum::<f64>() / n;
@@ -58,7 +58,7 @@ impl ClassSums {
 
     /// The same as [`Moments`], and the scatter of all samples about their mean.
     pub(crate) fn moments(&self) -> (Moments, Mat<f64>) {
-        let (apart, _) = self.centred_means();
+        let (apart, _) = self.centered_means();
         let mut scatter = self.within.clone();
         for (c, count) in self.counts.iter().enumerate() {
             let d = apart.subcols(c, 1);

@@ -69,7 +69,7 @@ impl Partition<'_> {
                 let same = places.get(&sample_hash(column.iter().copied()));
                 same.into_iter().flatten().for_each(|&i| equal[(i, 0)] += 1.0);
             }
-            x.as_mut().col_iter_mut().for_each(|mut column| column -= ask.centre.col(0));
+            x.as_mut().col_iter_mut().for_each(|mut column| column -= ask.center.col(0));
             let rest = column_sums(&x);
             x.as_mut().col_iter_mut().for_each(|column| column.iter_mut().for_each(|v| *v *= *v));
             GaugeSums { squares: column_sums(&x), rest, equal }

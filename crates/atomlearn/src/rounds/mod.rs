@@ -30,9 +30,10 @@ pub(crate) use sparse::{SparseChain, SparseLink, SparseStep};
 pub use stats::{FAN_IN, Merger, PartialStats};
 pub(crate) use sums::{GaugeSums, MomentSums, MultiplierSums, Picked, Ranges, RightSums, ScatterSums, SparseSums};
 
+use crate::iterations::objective;
 use crate::params::Params;
 use crate::prep::Prep;
-use crate::{Error, Observer, Parts, Result};
+use crate::{Error, Observer, Parts, Result, Step};
 use faer::Mat;
 
 /// A method that learns from sums over partitions.
@@ -70,6 +71,18 @@ pub(crate) enum RoundsStart {
     Rounds(Box<dyn Rounds>),
     /// The parts of its model, which follow from the moments.
     Done(Parts),
+}
+
+/// Tells the observer of an iteration. Stopping is up to whoever calls the partitions, so its answer does not matter.
+pub(crate) fn report(
+    iter: usize,
+    max_iter: usize,
+    terms: &[(&'static str, f64)],
+    change: f64,
+    watch: &mut dyn Observer,
+) {
+    let change = Some(change).filter(|change| change.is_finite());
+    let _ = watch.step(&Step { iter, objective: Some(objective(terms)), terms, change, ..Step::start(max_iter) });
 }
 
 /// A method between two rounds.

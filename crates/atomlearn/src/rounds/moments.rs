@@ -39,7 +39,7 @@ impl Moments {
     }
 
     /// The sums of the classes as seen from the mean of all samples, features x classes.
-    pub(crate) fn centred_sums(&self) -> Mat<f64> {
+    pub(crate) fn centered_sums(&self) -> Mat<f64> {
         let mean = self.mean();
         Mat::from_fn(self.n_features(), self.counts.len(), |i, c| self.sums[(i, c)] - self.counts[c] * mean[(i, 0)])
     }
@@ -67,9 +67,9 @@ impl Moments {
 
 /// Takes what rounding put between the centre of a scatter and the mean out of both: `rest` is the sum of `x - centre`. Returns the
 /// mean.
-pub(crate) fn about_the_mean(scatter: &mut Mat<f64>, centre: MatRef<'_, f64>, rest: &Mat<f64>, n: f64) -> Mat<f64> {
+pub(crate) fn about_the_mean(scatter: &mut Mat<f64>, center: MatRef<'_, f64>, rest: &Mat<f64>, n: f64) -> Mat<f64> {
     mul_add(scatter.as_mut(), -1.0 / n, rest, rest.transpose());
-    Mat::from_fn(centre.nrows(), 1, |i, _| centre[(i, 0)] + rest[(i, 0)] / n)
+    Mat::from_fn(center.nrows(), 1, |i, _| center[(i, 0)] + rest[(i, 0)] / n)
 }
 
 /// Second moments and class sums of features with a constant 1 behind them, from those without.

@@ -29,11 +29,11 @@ pub(crate) enum Ask {
     /// `x`.
     Sum,
     /// `(x - centre)(x - centre)^T`.
-    Scatter { centre: Mat<f64> },
+    Scatter { center: Mat<f64> },
     /// Number and sum by label.
     Survey,
     /// The same as `Scatter` for every class, about a centre of its own.
-    ClassScatter { centres: Mat<f64> },
+    ClassScatter { centers: Mat<f64> },
     /// Terms of a one-vs-rest SVM, and of the codes it is fitted to.
     Svm(SvmAsk),
     /// How many samples get their own class from either of two linear maps.
@@ -69,7 +69,7 @@ impl PickAsk {
 #[derive(Clone, Debug)]
 pub(crate) struct GaugeAsk {
     /// A column.
-    pub(crate) centre: Mat<f64>,
+    pub(crate) center: Mat<f64>,
     /// [`super::sample_hash`] of the samples that are looked for.
     pub(crate) hashes: Vec<u64>,
 }
@@ -157,13 +157,13 @@ impl Request {
         match &self.ask {
             Ask::Sum => message.set("ask", Kind::Sum),
             Ask::Survey => message.set("ask", Kind::Survey),
-            Ask::Scatter { centre } => {
+            Ask::Scatter { center } => {
                 message.set("ask", Kind::Scatter);
-                message.put("centre", centre.clone());
+                message.put("centre", center.clone());
             }
-            Ask::ClassScatter { centres } => {
+            Ask::ClassScatter { centers } => {
                 message.set("ask", Kind::ClassScatter);
-                message.put("centres", centres.clone());
+                message.put("centres", centers.clone());
             }
             Ask::Svm(ask) => {
                 message.set("ask", Kind::Svm);
@@ -191,7 +191,7 @@ impl Request {
             Ask::Gauge(ask) => {
                 message.set("ask", Kind::Gauge);
                 message.set("hashes", &ask.hashes);
-                message.put("centre", ask.centre.clone());
+                message.put("centre", ask.center.clone());
             }
             Ask::SecondMoments { by_class } => {
                 message.set("ask", Kind::SecondMoments);
@@ -219,8 +219,8 @@ impl Request {
         let ask = match message.get("ask")? {
             Kind::Sum => Ask::Sum,
             Kind::Survey => Ask::Survey,
-            Kind::Scatter => Ask::Scatter { centre: message.take("centre", m, 1)? },
-            Kind::ClassScatter => Ask::ClassScatter { centres: message.take("centres", m, n_classes)? },
+            Kind::Scatter => Ask::Scatter { center: message.take("centre", m, 1)? },
+            Kind::ClassScatter => Ask::ClassScatter { centers: message.take("centres", m, n_classes)? },
             Kind::Svm => {
                 let chain = take_chain(&mut message, m, n_classes)?;
                 let stacked = m + if chain.is_some() { n_classes } else { 0 };
@@ -246,8 +246,8 @@ impl Request {
             Kind::Ranges => Ask::Ranges,
             Kind::Pick => Ask::Pick(PickAsk { places: message.take("places", 3, None)? }),
             Kind::Gauge => {
-                let centre = message.take("centre", m, 1)?;
-                Ask::Gauge(GaugeAsk { centre, hashes: message.get("hashes")? })
+                let center = message.take("centre", m, 1)?;
+                Ask::Gauge(GaugeAsk { center, hashes: message.get("hashes")? })
             }
             Kind::SecondMoments => Ask::SecondMoments { by_class: message.get("by_class")? },
         };

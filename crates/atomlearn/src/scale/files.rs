@@ -83,9 +83,9 @@ pub struct Plan {
 impl Plan {
     /// Cuts the data at `path` into partitions. `labels` of `options` may name the label file of a single `.npy`;
     /// without `labelled`, missing labels are no error.
-    pub fn new(path: &Path, options: &ReadOptions, partitions: Option<usize>, labelled: bool) -> Result<Self> {
+    pub fn new(path: &Path, options: &ReadOptions, partitions: Option<usize>, labeled: bool) -> Result<Self> {
         let files = if path.is_dir() { shards(path)? } else { vec![path.to_path_buf()] };
-        Self::of_files(&files, options, partitions, labelled)
+        Self::of_files(&files, options, partitions, labeled)
     }
 
     /// The same from a list of shards in order.
@@ -93,14 +93,14 @@ impl Plan {
         files: &[PathBuf],
         options: &ReadOptions,
         partitions: Option<usize>,
-        labelled: bool,
+        labeled: bool,
     ) -> Result<Self> {
         let first = files.first().ok_or_else(|| Error::Data("no data files are named".into()))?;
         if let Some(other) = files.iter().find(|file| kind(file) != kind(first)) {
             return Err(Error::format(other, "shards of different kinds cannot be mixed; convert them to .npy"));
         }
         let (pieces, n_features, first_read) = if kind(first) == "npy" {
-            let (pieces, n_features) = in_rows(files, options, partitions, labelled)?;
+            let (pieces, n_features) = in_rows(files, options, partitions, labeled)?;
             (pieces, n_features, None)
         } else {
             whole_files(files, options, partitions)?
@@ -234,7 +234,7 @@ impl RowRange {
 fn no_labels(file: &Path) -> Error {
     Error::format(
         file,
-        "has no labels; put them beside it (NAME.labels.npy beside NAME.npy), or name them with --y NAME",
+        "has no labels; put them beside it (NAME.labels.npy beside NAME.npy), or name them with option `y = NAME`",
     )
 }
 
@@ -276,21 +276,21 @@ fn in_rows(
     files: &[PathBuf],
     options: &ReadOptions,
     partitions: Option<usize>,
-    labelled: bool,
+    labeled: bool,
 ) -> Result<(Vec<Piece>, usize)> {
     let opened: Vec<NpyRows> = files.iter().map(|file| NpyRows::open(file)).collect::<Result<_>>()?;
     let labels: Vec<Option<PathBuf>> = files
         .iter()
         .zip(&opened)
-        .map(|(file, rows)| label_file(file, rows, options, labelled, files.len()))
+        .map(|(file, rows)| label_file(file, rows, options, labeled, files.len()))
         .collect::<Result<_>>()?;
     let width = opened[0].width();
     if let Some(i) = opened.iter().position(|rows| rows.width() != width) {
-        return Err(Error::Shape {
-            what: format!("{}: features", files[i].display()),
-            expected: format!("{width}, as in {}", files[0].display()),
-            found: opened[i].width().to_string(),
-        });
+        return Err(Error::shape(
+            format!("{}: features", files[i].display()),
+            format!("{width}, as in {}", files[0].display()),
+            opened[i].width(),
+        ));
     }
     let total: usize = opened.iter().map(NpyRows::n_rows).sum();
     let count = partitions.unwrap_or_else(|| usual_partitions(total, width));
@@ -341,7 +341,7 @@ fn label_file(
     file: &Path,
     rows: &NpyRows,
     options: &ReadOptions,
-    labelled: bool,
+    labeled: bool,
     n_files: usize,
 ) -> Result<Option<PathBuf>> {
     let path = match &options.labels {
@@ -354,7 +354,7 @@ fn label_file(
         }
         None => file.with_file_name(format!("{}{LABELS}", file.file_stem().unwrap_or_default().to_string_lossy())),
     };
-    if !labelled && !path.exists() {
+    if !labeled && !path.exists() {
         return Ok(None);
     }
     if !path.exists() {
@@ -362,11 +362,11 @@ fn label_file(
     }
     let labels = NpyRows::open(&path)?;
     if labels.n_rows() != rows.n_rows() || labels.width() != 1 {
-        return Err(Error::Shape {
-            what: format!("{}: labels", path.display()),
-            expected: format!("{} x 1, one per row of {}", rows.n_rows(), file.display()),
-            found: format!("{} x {}", labels.n_rows(), labels.width()),
-        });
+        return Err(Error::shape(
+            format!("{}: labels", path.display()),
+            format!("{} x 1, one per row of {}", rows.n_rows(), file.display()),
+            format!("{} x {}", labels.n_rows(), labels.width()),
+        ));
     }
     Ok(Some(path))
 }

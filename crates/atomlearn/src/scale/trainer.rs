@@ -161,10 +161,10 @@ impl Trainer {
     pub fn request(&self) -> Result<Option<Request>> {
         let ask = match &self.stage {
             TrainerStage::PrepMean => Ask::Sum,
-            TrainerStage::PrepScatter { mean } => Ask::Scatter { centre: mean.clone() },
+            TrainerStage::PrepScatter { mean } => Ask::Scatter { center: mean.clone() },
             TrainerStage::Survey => Ask::Survey,
-            TrainerStage::Moments { by_class: true } => Ask::ClassScatter { centres: self.moments.means() },
-            TrainerStage::Moments { by_class: false } => Ask::Scatter { centre: self.moments.mean() },
+            TrainerStage::Moments { by_class: true } => Ask::ClassScatter { centers: self.moments.means() },
+            TrainerStage::Moments { by_class: false } => Ask::Scatter { center: self.moments.mean() },
             TrainerStage::Rounds(rounds) => rounds.ask(&self.moments)?,
             TrainerStage::Done(_) => return Ok(None),
         };
@@ -209,8 +209,8 @@ impl Trainer {
                 self.add_step(n, &mean, None, watch)
             }
             TrainerStage::PrepScatter { mean } => {
-                let centre = mean.clone();
-                let (mean, scatter) = take_scatter(stats, None, centre.as_ref(), n)?;
+                let center = mean.clone();
+                let (mean, scatter) = take_scatter(stats, None, center.as_ref(), n)?;
                 self.add_step(n, &mean, Some(&scatter), watch)
             }
             TrainerStage::Survey => self.take_survey(stats, watch),
@@ -289,7 +289,7 @@ impl Trainer {
         if bytes > LARGEST_ANSWER && partitioned.class_matrices {
             return Err(Error::Data(format!(
                 "the answers of a round would take {} MiB ({} classes, {m} features); use fewer features \
-                 (--prep pca:N) or train in memory",
+                 (option `prep = pca:N`) or train in memory",
                 bytes >> 20,
                 self.classes.len()
             )));
@@ -336,13 +336,13 @@ fn partitioned(method: &Method) -> Result<&InPartitions> {
 fn take_scatter(
     stats: &mut PartialStats,
     class: Option<usize>,
-    centre: MatRef<'_, f64>,
+    center: MatRef<'_, f64>,
     n: f64,
 ) -> Result<(Mat<f64>, Mat<f64>)> {
-    let m = centre.nrows();
+    let m = center.nrows();
     let ScatterSums { scatter, rest } = ScatterSums::take(stats, class, m)?;
     let mut scatter = unpacked(&scatter, m);
-    let mean = about_the_mean(&mut scatter, centre, &rest, n);
+    let mean = about_the_mean(&mut scatter, center, &rest, n);
     Ok((mean, scatter))
 }
 

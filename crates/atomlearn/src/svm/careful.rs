@@ -18,8 +18,8 @@
 
 use super::{STAGE, sign};
 use super::{Svm, optimality};
-use crate::linalg::{Spd, dot, mul, outer_gram, qr, scaled_columns, select_columns};
-use crate::pca::{centred, weighted_mean};
+use crate::linalg::{Spd, add_diagonal, diagonal, dot, mul, outer_gram, qr, scaled_columns, select_columns};
+use crate::pca::{centered, weighted_mean};
 use crate::{Error, Result};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -179,14 +179,14 @@ impl ClassProblem<'_> {
         let y = select_columns(self.z, &active);
         let middle = weighted_mean(&y, &w[..]);
         // Everything that is summed over samples has the root of the weight twice.
-        let y = scaled_columns(centred(&y, &middle), |p| w[p].sqrt());
-        let centred_pull = Mat::from_fn(active.len(), 1, |p, _| w[p].sqrt() * (pull[p] - mean_pull));
-        let mut downhill = mul(&y, &centred_pull);
+        let y = scaled_columns(centered(&y, &middle), |p| w[p].sqrt());
+        let centered_pull = Mat::from_fn(active.len(), 1, |p, _| w[p].sqrt() * (pull[p] - mean_pull));
+        let mut downhill = mul(&y, &centered_pull);
         (0..u.len()).for_each(|k| downhill[(k, 0)] -= self.tau * u[k]);
 
         let mut system = outer_gram(&y);
-        (0..u.len()).for_each(|k| system[(k, k)] += self.tau);
-        let scale: Vec<f64> = (0..u.len()).map(|k| system[(k, k)].sqrt().recip()).collect();
+        add_diagonal(&mut system, self.tau);
+        let scale: Vec<f64> = diagonal(&system).into_iter().map(|d| d.sqrt().recip()).collect();
         let scaled = Mat::from_fn(u.len(), u.len(), |i, j| system[(i, j)] * scale[i] * scale[j]);
         let (factor, exact) = factor(&scaled)?;
         let solved = factor.solve(Mat::from_fn(u.len(), 1, |k, _| downhill[(k, 0)] * scale[k]));
@@ -201,7 +201,7 @@ impl ClassProblem<'_> {
 fn factor(scaled: &Mat<f64>) -> Result<(Spd, bool)> {
     let attempt = |jitter: f64| {
         let mut system = scaled.clone();
-        (0..system.nrows()).for_each(|k| system[(k, k)] += jitter);
+        add_diagonal(&mut system, jitter);
         Spd::new(system, STAGE)
     };
     for jitter in JITTER {

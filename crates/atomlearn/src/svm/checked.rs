@@ -4,7 +4,7 @@ use super::careful::improve;
 use super::optimality::distances;
 use super::{STAGE, Svm, one_vs_rest};
 use crate::linalg::View;
-use crate::pca::{centred, mean, weighted_mean};
+use crate::pca::{centered, mean, weighted_mean};
 use crate::warn::Warn;
 use crate::{Error, Result};
 use faer::MatRef;
@@ -25,7 +25,7 @@ pub fn fit(
     watch: &mut (impl Warn + ?Sized),
 ) -> Result<Svm> {
     let middle = mean(z.view());
-    let z = centred(z.view(), &middle);
+    let z = centered(z.view(), &middle);
     let start = start.map(|svm| svm.seen_from(&middle));
     let svm = match one_vs_rest(&z, targets, n_classes, tau, start.as_ref()) {
         // Features too different in size for the fast solver; the careful one starts from zero.
@@ -57,7 +57,7 @@ pub fn fit_weighted(
         return fit(z, targets, n_classes, tau, start, watch);
     }
     let middle = weighted_mean(z, weights);
-    let z = centred(z, &middle);
+    let z = centered(z, &middle);
     // The careful solver does all the work; it starts from zero unless it is told better.
     let start = start.map(|svm| svm.seen_from(&middle));
     let from_zero = || Svm { bias: vec![f64::NAN; n_classes], ..Svm::zero(z.nrows(), n_classes) };
@@ -80,7 +80,7 @@ fn settle_weighted(
     }
     let middle = mean(z);
     let mut improved = svm.seen_from(&middle);
-    let (svm, left) = match improve(centred(z, &middle).as_ref(), targets, weights, &mut improved, tau, &far) {
+    let (svm, left) = match improve(centered(z, &middle).as_ref(), targets, weights, &mut improved, tau, &far) {
         Ok(left) => (improved.seen_from(&negative(&middle)), left),
         Err(_) => (svm, far.iter().map(|&c| found[c].relative()).fold(0.0, f64::max)),
     };
@@ -127,7 +127,7 @@ mod tests {
     /// `|gradient_k| / (tau |u_k| + sum_i xi_i |z_ik|)`, the largest, for centred features: invariant to the size of features.
     fn relative_gradient(svm: &Svm, z: &Mat<f64>, targets: &[usize]) -> f64 {
         let middle = mean(z);
-        let (svm, z) = (svm.seen_from(&middle), centred(z, &middle));
+        let (svm, z) = (svm.seen_from(&middle), centered(z, &middle));
         let scores = svm.scores(&z);
         let mut worst = 0.0f64;
         for c in 0..3 {
@@ -192,7 +192,7 @@ mod tests {
             let (svm, warnings) = trained(&scaled, &targets);
             assert!(svm.weights.is_all_finite() && svm.bias.iter().all(|b| b.is_finite()));
             let middle = mean(&scaled);
-            let left = distances(centred(&scaled, &middle).as_ref(), &targets, None, &svm.seen_from(&middle), TAU);
+            let left = distances(centered(&scaled, &middle).as_ref(), &targets, None, &svm.seen_from(&middle), TAU);
             let certified = left.iter().all(|distance| distance.relative() <= FAR);
             assert_eq!(warnings.is_empty(), certified, "{dim} x {n}: {left:?} {warnings:?}");
             // Nothing is left to doubt while there are fewer features than samples.

@@ -12,7 +12,7 @@
 
 use super::{STAGE, Svm, sign};
 use crate::Result;
-use crate::linalg::{Spd, add_diagonal, dot, gram, mul, outer_gram, scaled_columns, select_columns};
+use crate::linalg::{Spd, add_diagonal, diagonal, dot, gram, mul, outer_gram, scaled_columns, select_columns};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -139,7 +139,7 @@ impl<'a> Systems<'a> {
         (0..active.len()).for_each(|p| system[(p, p)] += self.tau / self.weight(active[p]));
         let inverse = Spd::new(system, STAGE)?.inverse();
         let sums = (0..active.len()).map(|p| inverse.col_as_slice(p).iter().sum()).collect();
-        Ok(((0..active.len()).map(|p| inverse[(p, p)]).collect(), sums))
+        Ok((diagonal(&inverse), sums))
     }
 
     /// `M = (I - Z_A^T (Z_A Z_A^T + tau I)^-1 Z_A) / tau`, with every feature on the scale on which the system has a unit diagonal: features of

@@ -84,12 +84,11 @@ pub(crate) fn sign(target: usize, class: usize) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::testing::noise;
 
     /// Random codes of three overlapping classes: dim x n and targets.
     pub fn problem(dim: usize, n: usize) -> (Mat<f64>, Vec<usize>) {
         let targets: Vec<usize> = (0..n).map(|i| i % 3).collect();
-        let noise =
-            |i: usize, j: usize| (((i + 1) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         let z = Mat::from_fn(dim, n, |i, j| noise(i, j) + if i % 3 == targets[j] { 0.3 } else { 0.0 });
         (z, targets)
     }

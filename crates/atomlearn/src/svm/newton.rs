@@ -199,7 +199,7 @@ impl<'a> NewtonSolver<'a> {
             Some(gram) => NearlyAllActive::new(gram, self.tau, targets, outputs.nrows()).map(OverAll::Inverse),
             None => {
                 let mut system = outer_gram(self.z);
-                (0..self.z.nrows()).for_each(|i| system[(i, i)] += self.tau);
+                add_diagonal(&mut system, self.tau);
                 Some(OverAll::Factor(Spd::new(system, STAGE)?))
             }
         };
@@ -320,7 +320,7 @@ impl<'a> NewtonSolver<'a> {
             Some(gram) => lower_part(gram, active),
             None => gram(select_columns(self.z, active)),
         };
-        (0..active.len()).for_each(|i| system[(i, i)] += self.tau);
+        add_diagonal(&mut system, self.tau);
         let factor = Spd::new(system, STAGE)?;
         let s = factor.solve(dual_rhs(active, t));
         *last = Some(DualFactor { active: active.to_vec(), factor });
@@ -339,7 +339,7 @@ impl<'a> NewtonSolver<'a> {
         let base = last?;
         let cross = Mat::from_fn(base.active.len(), added.len(), |p, q| gram[(base.active[p], added[q])]);
         let mut corner = lower_part(gram, added);
-        (0..added.len()).for_each(|q| corner[(q, q)] += self.tau);
+        add_diagonal(&mut corner, self.tau);
         let bordered = BorderedSystem::new(&base.factor, cross, corner, removed, STAGE).ok()?;
         // Rows of the bordered system: the base, then what was added. Where each active sample stands among them:
         let row = |i: &usize| match base.active.binary_search(i) {
@@ -377,7 +377,7 @@ impl<'a> NewtonSolver<'a> {
         let r = select_columns(self.z, &removed);
         let solved = all.solve(&r);
         let mut small = -mul(r.transpose(), &solved);
-        (0..removed.len()).for_each(|i| small[(i, i)] += 1.0);
+        add_diagonal(&mut small, 1.0);
         let w = Spd::new(small, STAGE).ok()?.solve(mul(r.transpose(), &s));
         mul_add(s.as_mut(), 1.0, &solved, &w);
         Some(s)

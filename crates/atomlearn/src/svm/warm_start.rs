@@ -182,6 +182,7 @@ impl ClassBatch {
 mod tests {
     use super::super::tests::{gradient, objective, problem};
     use super::*;
+    use crate::testing::noise;
 
     #[test]
     fn comes_near_the_optimum_from_zero() {
@@ -200,8 +201,6 @@ mod tests {
     #[test]
     fn comes_near_with_many_small_classes_too() {
         let (dim, n, n_classes) = (30, 800, 200);
-        let noise =
-            |i: usize, j: usize| (((i + 1) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         let targets: Vec<usize> = (0..n).map(|j| j % n_classes).collect();
         let z = Mat::from_fn(dim, n, |i, j| noise(i, targets[j] * 13) + 0.2 * noise(i + 40, j));
         let near = warm_start(z.as_ref(), &targets, n_classes, 0.2);

@@ -129,12 +129,10 @@ fn sweep_listed(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{
-        tests::{noise, problem},
-        value,
-    };
+    use super::super::{tests::problem, value};
     use super::*;
     use crate::linalg::{column_norms, gram, outer_gram};
+    use crate::testing::noise;
 
     #[test]
     fn every_atom_lowers_the_objective_and_stays_in_the_ball() {

@@ -57,7 +57,7 @@ impl<'a> ClasswiseMap<'a> {
                 let range = train.blocks().range(c);
                 let mut small = mul(shared.subrows(range.start, range.len()), train.class(c));
                 small *= faer::Scale(excess);
-                (0..range.len()).for_each(|i| small[(i, i)] += 1.0);
+                add_diagonal(&mut small, 1.0);
                 Ok(Spd::new(small, stage)?)
             })
             .collect::<Result<_>>()?;
@@ -70,7 +70,7 @@ impl<'a> ClasswiseMap<'a> {
         for (c, range) in train.blocks().ranges().enumerate() {
             let mut system = gram(train.class(c));
             system *= faer::Scale(own);
-            (0..range.len()).for_each(|i| system[(i, i)] += ridge);
+            add_diagonal(&mut system, ridge);
             let map = Spd::with_jitter(system, stage, |text| watch.warn(text))?.solve(train.class(c).transpose());
             shared.subrows_mut(range.start, range.len()).copy_from(map);
         }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_ridge_dependent_samples_are_jittered_aloud() {
+    fn without_ridge_dependent_samples_are_jittered_with_a_warning() {
         let train = synth::blobs(2, 3, 6, 5);
         let repeated = Mat::from_fn(6, 6, |i, j| train.x()[(i, j / 2)]);
         let train = train.with_features(repeated).unwrap();

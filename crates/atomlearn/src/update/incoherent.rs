@@ -14,10 +14,19 @@
 
 use super::block_descent::descend;
 use super::value;
-use crate::Result;
 use crate::linalg::{Spd, add_diagonal, mul, mul_add, outer_gram};
+use crate::{Observer, Result};
 use faer::Mat;
 use std::ops::Range;
+
+/// Says in how many iterations of a method one of its steps found nothing better, see [`Incoherent::update`].
+pub fn warn_unsettled(method: &str, iterations: usize, watch: &mut dyn Observer) {
+    if iterations > 0 {
+        watch.warn(&format!(
+            "{method}: in {iterations} iterations a dictionary step ran out of steps and found nothing better"
+        ));
+    }
+}
 
 const MAX_STEPS: usize = 200;
 /// `rho` as a multiple of the root of `omega`: near the fewest steps for `omega` from 0.01 to 1 (digits, 50 per class).
@@ -131,9 +140,10 @@ fn move_inverse(p: &mut Mat<f64>, d: &Mat<f64>, tau: f64, direction: Move) -> Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{noise, problem};
+    use super::super::tests::problem;
     use super::*;
     use crate::linalg::{column_norms, concat_columns, normalize_columns};
+    use crate::testing::noise;
 
     fn direct(d: &Mat<f64>, tau: f64) -> Mat<f64> {
         let mut system = faer::Scale(tau) * outer_gram(d);

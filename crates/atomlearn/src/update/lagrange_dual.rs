@@ -13,7 +13,7 @@
 
 use super::block_descent::descend;
 use super::value;
-use crate::linalg::{Spd, column_norms, mul, outer_gram, qr, top_eigenvalue};
+use crate::linalg::{Spd, column_norms, mul, outer_gram, qr, top_eigenvalue, trace};
 use crate::{Observer, Result};
 use faer::{Mat, MatRef};
 
@@ -50,7 +50,7 @@ pub fn minimize(
 ) -> Result<Solution> {
     let n_atoms = f.nrows();
     let (e, f, start) = (e.as_ref(), f.as_ref(), start.as_ref());
-    let trace: f64 = (0..n_atoms).map(|k| f[(k, k)]).sum();
+    let trace = trace(f);
     if trace <= 0.0 {
         return Ok(Solution { dictionary: start.to_owned(), multipliers: vec![0.0; n_atoms], value: 0.0 });
     }
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Fixture F7 of the specification: both solvers agree on a small problem with every constraint active.
+    /// Both solvers agree on a small problem with every constraint active.
     #[test]
     fn dual_and_block_descent_agree() {
         let (e, f, start) = problem(4, 3, 30, 0.05);

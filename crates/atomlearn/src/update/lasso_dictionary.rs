@@ -23,9 +23,9 @@ pub fn terms(x: MatRef<'_, f64>, d: MatRef<'_, f64>, z: &Mat<f64>, lambda: f64) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::noise;
     use super::*;
     use crate::linalg::normalize_columns;
+    use crate::testing::noise;
 
     #[test]
     fn codes_are_optimal_and_terms_follow_their_definition() {

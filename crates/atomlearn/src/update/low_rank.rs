@@ -92,9 +92,10 @@ fn shrink_singular_values(a: Mat<f64>, t: f64) -> Result<Mat<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{noise, problem};
+    use super::super::tests::problem;
     use super::*;
     use crate::linalg::{column_norms, rank_above};
+    use crate::testing::noise;
 
     #[test]
     fn shrinking_takes_the_same_from_every_singular_value() {

@@ -33,12 +33,8 @@ pub fn value(e: impl View, f: impl View, d: impl View) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use crate::linalg::{mul, normalize_columns, outer_gram};
+    use crate::testing::noise;
     use faer::Mat;
-
-    /// Noise in -0.5..0.5, the same every time.
-    pub fn noise(i: usize, j: usize) -> f64 {
-        (((i + 3) * 7919 + (j + 5) * 104_729 + i * j * 31 + (i ^ j) * 17) % 1009) as f64 / 1009.0 - 0.5
-    }
 
     /// `E`, `F` and a feasible start from random samples (m x n) and codes (k x n) of the given size.
     pub fn problem(m: usize, k: usize, n: usize, code_scale: f64) -> (Mat<f64>, Mat<f64>, Mat<f64>) {

@@ -92,7 +92,7 @@ struct Critical {
     label: String,
 }
 
-/// The diagram; `None` if the ranks make no sense or there are fewer than two methods.
+/// The diagram; `None` if the ranks are invalid or there are fewer than two methods.
 pub fn rank_plot(summary: &RankSummary) -> Option<RankPlot> {
     let n = summary.names.len();
     let sound = |rank: &f64| (1.0..=n as f64).contains(rank);

@@ -264,12 +264,12 @@ fn hostile_insides_are_refused_by_line() {
     for (what, change) in [
         ("after iterations", (|seen| seen.progress[0].accuracy.clear()) as fn(&mut Inside)),
         ("after iterations", |seen| seen.progress[0].accuracy[0] = 7.0),
-        ("atoms make no sense", |seen| seen.atoms.as_mut().unwrap().classes[0].class = 99),
-        ("atoms make no sense", |seen| seen.atoms.as_mut().unwrap().picture = Some([usize::MAX, 2])),
-        ("atoms make no sense", |seen| seen.atoms.as_mut().unwrap().classes[0].atoms[0].bytes = "!!".into()),
-        ("atoms make no sense", |seen| seen.atoms.as_mut().unwrap().classes[0].atoms[0].usage = -1.0),
-        ("graph makes no sense", |seen| seen.graph.as_mut().unwrap().edges[0].1 = 1 << 40),
-        ("graph makes no sense", |seen| seen.graph.as_mut().unwrap().classes[0] = 99),
+        ("invalid atoms", |seen| seen.atoms.as_mut().unwrap().classes[0].class = 99),
+        ("invalid atoms", |seen| seen.atoms.as_mut().unwrap().picture = Some([usize::MAX, 2])),
+        ("invalid atoms", |seen| seen.atoms.as_mut().unwrap().classes[0].atoms[0].bytes = "!!".into()),
+        ("invalid atoms", |seen| seen.atoms.as_mut().unwrap().classes[0].atoms[0].usage = -1.0),
+        ("invalid atom graph", |seen| seen.graph.as_mut().unwrap().edges[0].1 = 1 << 40),
+        ("invalid atom graph", |seen| seen.graph.as_mut().unwrap().classes[0] = 99),
     ] {
         let why = read(change).unwrap_err();
         assert!(why.contains("line 1") && why.contains(what), "{why}");

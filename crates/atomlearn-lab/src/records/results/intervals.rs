@@ -118,9 +118,9 @@ mod tests {
 
     /// Wilson's with Student's t.
     fn wilson(p: f64, n: f64, t: f64) -> [f64; 2] {
-        let centre = (p + t * t / (2.0 * n)) / (1.0 + t * t / n);
+        let center = (p + t * t / (2.0 * n)) / (1.0 + t * t / n);
         let half = t / (1.0 + t * t / n) * (p * (1.0 - p) / n + t * t / (4.0 * n * n)).sqrt();
-        [centre - half, centre + half]
+        [center - half, center + half]
     }
 
     fn near(a: [f64; 2], b: [f64; 2]) {

@@ -189,7 +189,7 @@ fn bad_records_are_refused() {
     run("crc", &spec("crc", &[], &[]), &[], Some(&file), &()).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     for (from, to, why) in
-        [("tune-record/1", "tune-record/2", "schema"), ("\"samples\":", "\"samples\":0,\"x\":", "no sense")]
+        [("tune-record/1", "tune-record/2", "schema"), ("\"samples\":", "\"samples\":0,\"x\":", "invalid record")]
     {
         std::fs::write(&file, text.replace(from, to)).unwrap();
         assert!(read(&file).unwrap_err().to_string().contains(why));

@@ -134,12 +134,11 @@ mod tests {
     use super::*;
     use crate::coding::lasso::active_set::Dense;
     use crate::linalg::{Spd, gram};
+    use crate::testing::noise;
     use faer::Mat;
 
     #[test]
     fn any_history_gives_the_solution_of_the_final_list() {
-        let noise =
-            |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
         let g = gram(Mat::from_fn(60, 40, noise));
         let mut factor = GrowingCholesky::default();
         let lists: [Vec<usize>; 5] =

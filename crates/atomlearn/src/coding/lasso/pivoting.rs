@@ -24,7 +24,7 @@
 use super::active_set::{Dense, Gram};
 use super::admm::{self, Batch};
 use super::growing_cholesky::GrowingCholesky;
-use crate::linalg::{Spd, View, mul, mul_add, wide};
+use crate::linalg::{Spd, View, add_diagonal, mul, mul_add, trace, wide};
 use faer::{Mat, MatRef};
 
 /// `delta` as a fraction of the atoms' mean energy.
@@ -51,10 +51,9 @@ impl InverseGram {
         let gram = gram.view();
         let n = gram.nrows();
         let singular = n > n_features;
-        let shift =
-            if singular { admm::RHO } else { SHIFT } * (0..n).map(|k| gram[(k, k)]).sum::<f64>() / n.max(1) as f64;
+        let shift = if singular { admm::RHO } else { SHIFT } * trace(gram) / n.max(1) as f64;
         let mut shifted = gram.to_owned();
-        (0..n).for_each(|k| shifted[(k, k)] += shift);
+        add_diagonal(&mut shifted, shift);
         let spd = Spd::new(shifted, "inverse of the Gram matrix").ok()?;
         Some(InverseGram { inverse: spd.solve(Mat::identity(n, n)), shift, singular })
     }

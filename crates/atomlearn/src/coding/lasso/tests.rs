@@ -1,6 +1,7 @@
 use super::*;
 use crate::coding::sparse::golden;
 use crate::linalg::{column_energies, gram, mul, normalize_columns};
+use crate::testing::noise;
 use faer::{Mat, mat};
 
 fn energies(x: MatRef<'_, f64>) -> Vec<f64> {
@@ -13,7 +14,6 @@ fn code(d: MatRef<'_, f64>, x: MatRef<'_, f64>, task: LassoTask, tolerance: f64)
 }
 
 fn problem(m: usize, n_atoms: usize, n: usize, common: f64) -> (Mat<f64>, Mat<f64>) {
-    let noise = |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
     let mut d = Mat::from_fn(m, n_atoms, |i, j| noise(i, j) + common * noise(i, 333));
     normalize_columns(d.as_mut());
     let mut x = Mat::from_fn(m, n, |i, j| noise(j + 5, i + 50) + common * noise(i, 333));

@@ -3,7 +3,7 @@
 use super::cells::{Cell, Cells, Column, Look};
 use super::roles::{Roles, is_label_name};
 use super::schema::{ColumnKind, FeatureColumn, Fill, Impute, NamedColumn, TableSchema, list, not_a_number};
-use super::{Note, Table, shell_word};
+use super::{Note, Table};
 use crate::io::ReadOptions;
 use crate::{Error, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,9 +32,8 @@ pub(super) fn fit(
         let column = &table.columns[place];
         if !names.insert(column.name.as_str()) {
             let why = format!(
-                "two columns are called `{}`; give them different names, or leave both out with --drop {}",
-                column.name,
-                shell_word(&column.name)
+                "two columns are called `{0}`; give them different names, or leave both out with option `drop = {0}`",
+                column.name
             );
             return Err(Error::format(table.path, why));
         }
@@ -54,9 +53,8 @@ pub(super) fn fit(
             let fill = fill(&table.columns[feature.place], impute, is_train);
             feature.fill = Some(fill.ok_or_else(|| {
                 let why = format!(
-                    "column `{}` has no value in the training part; leave it out with --drop {}",
-                    feature.name,
-                    shell_word(&feature.name)
+                    "column `{0}` has no value in the training part; leave it out with option `drop = {0}`",
+                    feature.name
                 );
                 Error::format(table.path, why)
             })?);
@@ -103,7 +101,7 @@ fn decisions(schema: &TableSchema) -> Vec<Note> {
     let also: Vec<&str> = schema.column_names().into_iter().filter(|name| is_label_name(name)).collect();
     if schema.header && !also.is_empty() {
         let text = format!(
-            "taken as features, though their names could mean labels (--drop leaves them out): {}",
+            "taken as features, though their names could mean labels (option `drop` leaves them out): {}",
             list(&also, 12)
         );
         notes.push(Note::plain(text));
@@ -135,8 +133,7 @@ fn kind(table: &Table<'_>, place: usize, is_train: Option<&[bool]>) -> Result<Co
         Look::Unusable => {
             let kind = if let Cells::Unusable(kind) = &column.cells { kind } else { "another type" };
             bad(format!(
-                "column `{name}` is of type {kind}; convert it to numbers or text, or leave it out with --drop {}",
-                shell_word(name)
+                "column `{name}` is of type {kind}; convert it to numbers or text, or leave it out with option `drop = {name}`"
             ))
         }
         Look::Text => {
@@ -144,11 +141,11 @@ fn kind(table: &Table<'_>, place: usize, is_train: Option<&[bool]>) -> Result<Co
             // A name of nearly every row is no category.
             let most = if table.rows < 20 { table.rows.saturating_sub(1).max(1) } else { table.rows / 2 };
             if levels.len() > most.min(MOST_LEVELS) {
-                let word = shell_word(name);
                 let first = column.shown((0..table.rows).find(|&row| column.cell(row) != Cell::Missing).unwrap_or(0));
                 return bad(format!(
                     "column `{name}` holds {} different texts in {} rows (`{}` ...), which is no category; leave it out with \
-                     --drop {word}, or say --id {word} if it names the samples, or --y {word} if it holds the labels",
+                     option `drop = {name}`, or say option `id = {name}` if it names the samples, or option `y = {name}` if \
+                     it holds the labels",
                     levels.len(),
                     table.rows,
                     super::shorten(&first)
@@ -252,15 +249,17 @@ fn missing(table: &Table<'_>, features: &[FeatureColumn], options: &ReadOptions,
             Ok(())
         }
         None if options.lenient => {
-            notes.push(Note::warning(format!("{what}; training needs --impute median, or --drop for these columns")));
+            notes.push(Note::warning(format!(
+                "{what}; training needs option `impute = median`, or option `drop` for these columns"
+            )));
             Ok(())
         }
         None => {
             let why = format!(
-                "{} is missing ({what}); fill missing values with --impute median (or mean, most-frequent), or leave the \
-                 column out with --drop {}",
+                "{} is missing ({what}); fill missing values with option `impute = median` (or mean, most-frequent), or \
+                 leave the column out with option `drop = {}`",
                 table.place(row, place),
-                shell_word(&table.columns[place].name)
+                table.columns[place].name
             );
             Err(Error::format(table.path, why))
         }
@@ -283,8 +282,7 @@ fn copies_of_labels(table: &Table<'_>, roles: &mut Roles, labels: &[String], not
         } else {
             notes.push(Note::warning(format!(
                 "column `{name}` says the same as the labels, value for value; if it is another name for them, leave it out \
-                 with --drop {}",
-                shell_word(name)
+                 with option `drop = {name}`"
             )));
         }
     }

@@ -123,11 +123,11 @@ impl<'p> Table<'p> {
         let mut notes = std::mem::take(&mut rows.notes);
         if options.header.is_none() && verdict.doubtful {
             let (taken, other) = if header { ("names for the columns", "no") } else { ("a sample", "yes") };
-            let text = format!("the first row is taken as {taken}; if that is wrong, say --header {other}");
+            let text = format!("the first row is taken as {taken}; if that is wrong, say option `header = {other}`");
             notes.push(Note::warning(text));
         }
         if detected && !usual && options.decimal_comma.is_none() {
-            notes.push(Note::plain("the comma is taken as the decimal sign; if it is not, say --decimal ."));
+            notes.push(Note::plain("the comma is taken as the decimal sign; if it is not, say option `decimal = .`"));
         }
         let mut lines = rows.lines;
         if header {
@@ -281,9 +281,9 @@ impl<'p> Table<'p> {
         let labels = self.labels(place)?.text;
         let Some(wrong) = target::no_classes(&labels) else { return Ok(labels) };
         let advice = if why == roles::BY_USER {
-            "name the column with the classes by --y; predicting a number (regression) is not what this program does"
+            "name the column with the classes by option `y`; predicting a number (regression) is not what this program does"
         } else {
-            "name the column with the classes by --y NAME, or say --y none if there is none; predicting a number (regression) \
+            "name the column with the classes by option `y = NAME`, or say option `y = none` if there is none; predicting a number (regression) \
              is not what this program does"
         };
         let text = format!("column `{}`, taken for the labels ({why}), {wrong}: {advice}", self.columns[place].name);
@@ -366,14 +366,17 @@ fn open<'p>(path: &'p Path, bytes: &[u8], options: &ReadOptions) -> Result<Table
     Table::from_rows(path, rows, options)
 }
 
-/// Options that make no sense for one sample per row and no named matrices.
+/// Options that do not apply to one sample per row and no named matrices.
 pub(super) fn check_options(path: &Path, options: &ReadOptions) -> Result<()> {
     if options.samples == Some(Orientation::Columns) {
-        let why = format!("{}: this kind of file has one sample per row; leave out --samples columns", path.display());
+        let why = format!(
+            "{}: this kind of file has one sample per row; leave out option `samples = columns`",
+            path.display()
+        );
         return Err(Error::Data(why));
     }
     if let Some(x) = &options.x {
-        let why = format!("{}: this kind of file has no variable `{x}`; leave out --x", path.display());
+        let why = format!("{}: this kind of file has no variable `{x}`; leave out option `x`", path.display());
         return Err(Error::Data(why));
     }
     Ok(())
@@ -384,23 +387,10 @@ pub(super) fn matching(labels: LabelTexts, file: &Path, n: usize) -> Result<Vec<
     if labels.text.len() == n {
         return Ok(labels.text);
     }
-    Err(Error::Shape {
-        what: format!("{}: labels", file.display()),
-        expected: format!("{n}, one per sample"),
-        found: labels.text.len().to_string(),
-    })
+    Err(Error::shape(format!("{}: labels", file.display()), format!("{n}, one per sample"), labels.text.len()))
 }
 
 /// At most the first 40 letters.
-/// A word as a shell takes it: as it is, or between apostrophes.
-pub fn shell_word(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "._-+/=:,@%~".contains(letter);
-    if !word.is_empty() && !word.starts_with('~') && word.chars().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 pub(super) fn shorten(text: &str) -> String {
     if text.chars().count() <= 40 { text.into() } else { text.chars().take(40).chain("...".chars()).collect() }
 }

@@ -114,7 +114,6 @@ impl TablePart {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use crate::io::{Impute, RawData, ReadOptions, read_bytes};
     use std::path::Path;

@@ -3,7 +3,7 @@
 use super::Table;
 use super::cells::{Column, Look};
 use crate::io::ReadOptions;
-use crate::{Error, Result};
+use crate::{Error, NameKind, Result};
 
 /// Column names that mean labels, in this order, once they are in lower case with `_` between words.
 const LABEL_NAMES: [&str; 24] = [
@@ -233,7 +233,7 @@ impl Table<'_> {
             let why = format!("no column `{name}`: the table has no header, so give a number from 1 to {width}");
             return Err(Error::format(self.path, why));
         }
-        Err(Error::unknown("column", name, self.columns.iter().map(|column| column.name.as_str())))
+        Err(Error::unknown(NameKind::Column, name, self.columns.iter().map(|column| column.name.as_str())))
     }
 
     /// All columns of a list of names with commas between; a column whose own name has commas goes first.

@@ -2,8 +2,8 @@
 
 use super::Note;
 use super::cells::{Cell, is_missing, parse_flag, parse_number};
-use super::{shell_word, shorten};
-use crate::{Error, Result};
+use super::shorten;
+use crate::{Error, NameKind, Result};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -236,7 +236,7 @@ impl TableSchema {
     fn missing_text(&self, missing: &[&str], names: &[&str]) -> String {
         let are = if missing.len() == 1 { "is" } else { "are" };
         let near = match missing {
-            [one] => match Error::unknown("column", one, names.iter().copied()) {
+            [one] => match Error::unknown(NameKind::Column, one, names.iter().copied()) {
                 Error::Unknown { nearest: Some(near), .. } => format!("; is it the column `{near}`?"),
                 _ => String::new(),
             },
@@ -299,13 +299,13 @@ impl TableSchema {
 pub(super) fn not_a_number(place: &str, text: &str, name: &str, decimal_comma: bool) -> String {
     let shown = shorten(text);
     let advice = if !decimal_comma && parse_number(text, true).is_some() {
-        "if the comma is the decimal sign, say --decimal , and if it parts thousands, take it out".to_string()
+        "if the comma is the decimal sign, say option `decimal = ,` and if it parts thousands, take it out".to_string()
     } else if decimal_comma && parse_number(text, false).is_some() {
-        "the comma is the decimal sign in this table; if the point is, say --decimal .".to_string()
+        "the comma is the decimal sign in this table; if the point is, say option `decimal = .`".to_string()
     } else if parse_number(&text.replace([',', ' ', '\u{a0}', '_', '\''], ""), false).is_some() {
         "write numbers without marks between thousands".to_string()
     } else {
-        format!("fix the cell, or leave the column out with --drop {}", shell_word(name))
+        format!("fix the cell, or leave the column out with option `drop = {name}`")
     };
     format!("{place} is `{shown}`, not a number; {advice}")
 }
@@ -329,7 +329,7 @@ impl Wrong {
         Error::Data(match self {
             Wrong::Missing => format!(
                 "{place} is missing, and the model was trained without missing values; fill it in, or train with \
-                 --impute median"
+                 option `impute = median`"
             ),
             Wrong::NotFinite(value) => format!("{place} is {value}, not a finite number; fix the cell"),
             Wrong::NotNumber(text) => not_a_number(place, &text, &feature.name, decimal_comma),

@@ -2,7 +2,7 @@
 
 use super::fusion::{self, Fitted, Judge, median, weighted_median};
 use super::views::ViewKind;
-use crate::linalg::{View, column, exp, gram, outer_gram, scaled_columns, wide};
+use crate::linalg::{View, column, diagonal, exp, gram, outer_gram, scaled_columns, wide};
 use crate::loo::{Coder, Reading};
 use crate::{Blocks, Result};
 use faer::{Mat, MatRef};
@@ -47,7 +47,7 @@ pub(super) struct Candidate {
 impl Candidate {
     /// Judges leave-one-out scores, classes x samples; the fit begins at the choice's weight.
     pub fn new(judge: &Judge, choice: Choice, mut scores: Mat<f64>) -> Result<Self> {
-        let choice = Choice { scale: fusion::normalise_by_own_scale(&mut scores, judge.weights()), ..choice };
+        let choice = Choice { scale: fusion::normalize_by_own_scale(&mut scores, judge.weights()), ..choice };
         let scores = scores.transpose().to_owned();
         let alone = if judge.hears_anyone() {
             judge.alone(&scores, choice.weight)?
@@ -81,7 +81,7 @@ pub(super) struct Space {
 impl Space {
     pub fn new(samples: Mat<f64>) -> Self {
         let products = gram(&samples);
-        let norms = (0..products.nrows()).map(|i| products[(i, i)]).collect();
+        let norms = diagonal(&products);
         Space { samples, products, norms }
     }
 

@@ -6,6 +6,7 @@ use super::stages::{ViewReadings, stages};
 use super::stored::Learned;
 use super::views::View;
 use super::{fusion, report};
+use crate::classifier::Header;
 use crate::export::{Graph, Tensor};
 use crate::novelty::Novelty;
 use crate::{Classifier, Error, Parts, Result};
@@ -14,8 +15,7 @@ use std::any::Any;
 
 /// The chosen readings, ready for new samples, and what leave-one-out found.
 pub struct AutoModel {
-    classes: Vec<String>,
-    pub(super) n_features: usize,
+    header: Header,
     pub(super) chosen: Vec<Choice>,
     stages: Vec<ViewReadings>,
     pub(super) parts: Parts,
@@ -32,13 +32,13 @@ impl AutoModel {
         let Learned { chosen, log_probabilities, judged, weights, facts, .. } = learned;
         let left_out = report::LeftOutProbabilities::new(log_probabilities, &judged, weights);
         let report = AutoReport::new(&classes, &chosen, &left_out, facts.warnings());
-        Ok(AutoModel { classes, n_features, chosen, stages, parts, report, left_out })
+        Ok(AutoModel { header: Header::new(classes, n_features, &["fused"]), chosen, stages, parts, report, left_out })
     }
 
     pub(super) fn restore(mut parts: Parts) -> Result<Self> {
         let learned = Learned::from_parts(&mut parts)?;
         let model = Self::new(parts.classes, learned)?;
-        if model.stages.iter().any(|stage| !stage.fits(model.n_features, model.classes.len())) {
+        if model.stages.iter().any(|stage| !stage.fits(model.n_features(), model.classes().len())) {
             return Err(Error::Data("the parts of the model do not fit together".into()));
         }
         Ok(model)
@@ -64,13 +64,13 @@ impl AutoModel {
     /// Training samples in the order of the probability that leave-one-out gives to the label they carry, lowest first; at most
     /// `most`. Positions are those in the training data.
     pub fn suspicious(&self, most: usize) -> Vec<report::Suspicious> {
-        self.left_out.suspicious(&self.classes, most)
+        self.left_out.suspicious(self.classes(), most)
     }
 
     /// Position in the training data and class of the sample that is kept at this place, for models that keep all samples.
     pub(super) fn training_sample(&self, place: usize) -> Option<(usize, &String)> {
         let class = *self.left_out.targets.get(place)?;
-        Some((*self.left_out.positions.get(place)?, self.classes.get(class)?))
+        Some((*self.left_out.positions.get(place)?, self.classes().get(class)?))
     }
 
     /// How unlike the training samples new ones are, in the view of the first reading; only for models that keep all samples.
@@ -84,13 +84,13 @@ impl AutoModel {
     /// What each chosen reading says: weight times normalised score, classes x samples, in the order of [`AutoReport::chosen`].
     /// The sum over readings, less what makes probabilities add up to one, is the score of a class. Samples are prepared already.
     pub fn explain(&self, x: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
-        crate::classifier::check_features(self.n_features, x)?;
+        crate::classifier::check_features(self.n_features(), x)?;
         crate::dataset::check_finite(x)?;
         Ok(self.contributions(x))
     }
 
     fn contributions(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        let mut all = vec![Mat::zeros(self.classes.len(), x.ncols()); self.chosen.len()];
+        let mut all = vec![Mat::zeros(self.classes().len(), x.ncols()); self.chosen.len()];
         for stage in &self.stages {
             stage.contributions(x, |place, start, scores| {
                 all[place].subcols_mut(start, scores.ncols()).copy_from(scores);
@@ -119,25 +119,17 @@ fn exponentials(mut values: Mat<f64>) -> Mat<f64> {
 }
 
 impl Classifier for AutoModel {
-    fn n_features(&self) -> usize {
-        self.n_features
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
+    fn header(&self) -> &Header {
+        &self.header
     }
 
     fn store(&self, parts: &mut Parts) {
         self.parts.iter().for_each(|(name, part)| parts.put(name, part));
     }
 
-    fn rules(&self) -> &'static [&'static str] {
-        &["fused"]
-    }
-
     /// Logarithms of the probabilities.
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {
-        let mut logits = Mat::zeros(self.classes.len(), x.ncols());
+        let mut logits = Mat::zeros(self.classes().len(), x.ncols());
         self.contributions(x).iter().for_each(|scores| logits += scores);
         fusion::log_softmax(&mut logits);
         vec![logits]
@@ -148,7 +140,7 @@ impl Classifier for AutoModel {
     }
 
     fn export(&self, graph: &mut Graph, x: &Tensor) -> Result<Tensor> {
-        let contributions = self.stages.iter().flat_map(|stage| stage.export(graph, x, self.classes.len()));
+        let contributions = self.stages.iter().flat_map(|stage| stage.export(graph, x, self.classes().len()));
         let sum = contributions.collect::<Vec<_>>().into_iter().reduce(|sum, scores| graph.op("Add", &[&sum, &scores]));
         let sum = sum.ok_or_else(|| Error::Data("the model has no reading".into()))?;
         Ok(graph.op_with("LogSoftmax", &[&sum], &[("axis", 1)]))

@@ -3,7 +3,7 @@
 use super::model::AutoModel;
 use super::views::View;
 use crate::linalg::{column, column_energies, mul};
-use crate::{Error, MatRef, Result};
+use crate::{Classifier, Error, MatRef, Result};
 use serde::Serialize;
 
 /// A training sample near another sample.
@@ -21,7 +21,7 @@ impl AutoModel {
     /// The training samples nearest to each sample in the view of the chosen reading of the largest weight, nearest first, at most
     /// `most` of each. Nothing if the model does not keep its training samples, as large ones do not. Samples are prepared already.
     pub fn nearest(&self, x: MatRef<'_, f64>, most: usize) -> Result<Vec<Vec<NearSample>>> {
-        crate::classifier::check_features(self.n_features, x)?;
+        crate::classifier::check_features(self.n_features(), x)?;
         crate::dataset::check_finite(x)?;
         let heaviest = self.chosen.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
         let (Some(samples), Some(views), Some(choice)) = (self.parts.get("samples"), self.parts.get("views"), heaviest)

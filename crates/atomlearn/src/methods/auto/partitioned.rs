@@ -26,7 +26,7 @@ impl Partitioned for Auto {
         let bytes = 8 * moments.n_features() * Places::MOST.min(2 * moments.n_samples() as usize);
         if bytes > LARGEST_PICK {
             return Err(Error::Data(format!(
-                "`auto` looks at {} samples one by one, which would take {} MiB with {} features; use fewer features (--prep pca:N)",
+                "`auto` looks at {} samples one by one, which would take {} MiB with {} features; use fewer features (option `prep = pca:N`)",
                 Places::MOST,
                 bytes >> 20,
                 moments.n_features()
@@ -84,7 +84,7 @@ impl Rounds for AutoRounds {
             AutoStage::Ranges => Ask::Ranges,
             AutoStage::Pick { counts, .. } => Ask::Pick(whereabouts(moments, counts)),
             AutoStage::Gauge { picked, .. } => {
-                Ask::Gauge(GaugeAsk { centre: moments.mean(), hashes: picked.hashes.clone() })
+                Ask::Gauge(GaugeAsk { center: moments.mean(), hashes: picked.hashes.clone() })
             }
             AutoStage::Kernels(search) => {
                 Ask::SecondMoments { by_class: search.wanted().is_some_and(|wanted| wanted.by_class) }

@@ -198,9 +198,9 @@ impl AutoReport {
 /// Wilson's interval of a share of `n` samples; of samples with weights, `n` is Kish's effective number of them.
 fn wilson(share: f64, n: f64) -> [f64; 2] {
     let z2 = Z95 * Z95;
-    let centre = share + z2 / (2.0 * n);
+    let center = share + z2 / (2.0 * n);
     let half = Z95 * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    [(centre - half) / (1.0 + z2 / n), (centre + half) / (1.0 + z2 / n)].map(|v| v.clamp(0.0, 1.0))
+    [(center - half) / (1.0 + z2 / n), (center + half) / (1.0 + z2 / n)].map(|v| v.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

@@ -309,7 +309,7 @@ impl ViewReadings {
             // Of the sample with itself.
             let energy = if matches!(group.input, Input::Gaussian(_)) { &vec![1.0; norms.len()] } else { &norms };
             for (reading, mut scores) in group.readings.iter().zip(group.scores(values, energy)) {
-                fusion::normalise(&mut scores, reading.scale);
+                fusion::normalize(&mut scores, reading.scale);
                 scores *= faer::Scale(reading.weight);
                 add(reading.place, scores);
             }
@@ -369,10 +369,10 @@ impl Prepared {
         let best = graph.op_with("ReduceMax", &[&scores], &[("axes", 1), ("keepdims", 1)]);
         let scores = graph.op("Sub", &[&scores, &best]);
         let scores = graph.op("Max", &[&scores, &range]);
-        let centre = Mat::from_fn(n_classes, n_classes, |a, b| {
+        let center = Mat::from_fn(n_classes, n_classes, |a, b| {
             (f64::from(u8::from(a == b)) - 1.0 / n_classes as f64) / self.scale
         });
-        let scores = graph.times(&scores, &centre);
+        let scores = graph.times(&scores, &center);
         let weight = graph.scalar(self.weight);
         graph.op("Mul", &[&scores, &weight])
     }

@@ -3,6 +3,7 @@ use crate::classifier::best_class;
 use crate::linalg::select_columns;
 use crate::observe::Trace;
 use crate::registry::{self, Values};
+use crate::testing::{accuracy, pick};
 use crate::{Classifier, Model, synth};
 use faer::MatRef;
 use serde_json::json;
@@ -13,18 +14,6 @@ fn halves(data: &Dataset) -> [Dataset; 2] {
         let columns: Vec<usize> = (0..data.n_samples()).filter(|j| j % 2 == part).collect();
         pick(data, &columns)
     })
-}
-
-fn pick(data: &Dataset, columns: &[usize]) -> Dataset {
-    let targets = data.targets();
-    let x = crate::linalg::select_columns(data.x(), columns);
-    let labels: Vec<String> = columns.iter().map(|&j| targets[j].to_string()).collect();
-    Dataset::new(&x, &labels).unwrap()
-}
-
-fn accuracy(model: &AutoModel, data: &Dataset) -> f64 {
-    let found = model.predict(data.x()).unwrap();
-    found.iter().zip(data.targets()).filter(|&(&f, t)| f == t).count() as f64 / data.n_samples() as f64
 }
 
 fn restored(model: &AutoModel) -> Result<AutoModel> {

@@ -224,17 +224,17 @@ struct Feature {
 
 impl Spread {
     /// From sums of `n` samples about `centre`.
-    pub fn new(ranges: &Ranges, centre: &Mat<f64>, gauge: &GaugeSums, n: f64) -> Self {
+    pub fn new(ranges: &Ranges, center: &Mat<f64>, gauge: &GaugeSums, n: f64) -> Self {
         let feature = |i: usize| {
             let low = ranges.low[(i, 0)];
             let high = ranges.high[(i, 0)];
             // What rounding put between the centre and the mean.
             let rest = gauge.rest[(i, 0)] / n;
-            let mean = centre[(i, 0)] + rest;
+            let mean = center[(i, 0)] + rest;
             let variance = gauge.squares[(i, 0)] / n - rest * rest;
             Feature { mean, variance, largest: low.abs().max(high.abs()), farthest: (mean - low).max(high - mean) }
         };
-        Spread { features: (0..centre.nrows()).map(feature).collect() }
+        Spread { features: (0..center.nrows()).map(feature).collect() }
     }
 }
 

@@ -6,13 +6,16 @@
 
 use super::{Cadl, Updates};
 use crate::draw::ClassDraws;
-use crate::linalg::{Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig};
+use crate::iterations::objective;
+use crate::linalg::{
+    Spd, add_diagonal, concat_columns, inner, mul, normalize_columns, relative_change, sym_eig, trace,
+};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
-    restore_svm, store_svm,
+    self, Ask, CodeSums, Coding, Message, Moments, Newton, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart,
+    Scatter, restore_svm, store_svm,
 };
 use crate::svm::Svm;
-use crate::{Blocks, Error, Observer, Parts, Result, Step};
+use crate::{Blocks, Error, Observer, Parts, Result};
 use faer::{Mat, MatRef, Scale};
 use serde::{Deserialize, Serialize};
 
@@ -90,40 +93,6 @@ fn range_of(outer: &Mat<f64>) -> Result<Mat<f64>> {
 }
 
 impl CadlRounds {
-    /// The start of training, up to the first question; `scatters` are those of the classes about their means.
-    pub(crate) fn begin(
-        params: Cadl,
-        moments: &Moments,
-        scatters: &[Mat<f64>],
-        watch: &mut dyn Observer,
-    ) -> Result<Self> {
-        let m = moments.n_features();
-        let n_classes = moments.counts.len();
-        let outers = scatters.iter().enumerate().map(|(c, scatter)| moments.class_outer(scatter, c)).collect();
-        let fixed = Fixed::new(&params, outers, moments, watch)?;
-        let span = fixed.range.as_ref().map_or(m, Mat::ncols);
-        let per_class = params.atoms_per_class.unwrap_or(span.div_ceil(n_classes));
-        let atoms = Blocks::from_sizes(vec![per_class; n_classes]);
-        let svm = Svm::zero(atoms.total(), n_classes);
-        let mut rounds = CadlRounds {
-            draws: ClassDraws::new(n_classes, m, params.seed),
-            drawn: vec![0; n_classes],
-            analysis: Mat::new(),
-            coding: Coding::new(params.strength(), params.active_set(), &svm, 1.0 / params.theta),
-            phase: Phase::Svm,
-            iter: 0,
-            progress: CadlProgress::default(),
-            params,
-            atoms,
-            fixed,
-            svm,
-        };
-        let start: Vec<Mat<f64>> = (0..n_classes).map(|c| rounds.draw(c, per_class)).collect();
-        rounds.analysis = concat_columns(&start);
-        rounds.begin_iteration(moments)?;
-        Ok(rounds)
-    }
-
     /// New atoms of a class, as far as samples can see them.
     fn draw(&mut self, class: usize, count: usize) -> Mat<f64> {
         self.drawn[class] += count;
@@ -183,8 +152,7 @@ impl CadlRounds {
     fn misfits(&self, code_gram: &Mat<f64>, cross: &Mat<f64>, moments: &Moments) -> [f64; 2] {
         let responses = |outer: &Mat<f64>, atoms: MatRef<'_, f64>| inner(mul(outer, atoms), atoms);
         let all = responses(&moments.outer, self.analysis.as_ref());
-        let codes: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        let fit = codes - 2.0 * inner(cross.transpose(), &self.analysis) + all;
+        let fit = trace(code_gram) - 2.0 * inner(cross.transpose(), &self.analysis) + all;
         let own = self.atoms.ranges().zip(&self.fixed.outers);
         let own = own.map(|(rows, outer)| responses(outer, self.analysis.subcols(rows.start, rows.len())));
         [fit.max(0.0), (all - own.sum::<f64>()).max(0.0)]
@@ -193,18 +161,10 @@ impl CadlRounds {
     fn end_iteration(&mut self, losses: f64, moments: &Moments, watch: &mut dyn Observer) -> Result<Option<Parts>> {
         let CadlProgress { fit, silence, ridge, change } = self.progress;
         let terms = self.params.named_terms(fit, silence, ridge, self.svm.weights.squared_norm_l2(), losses);
-        let objective: f64 = terms.iter().map(|term| term.1).sum();
-        if !objective.is_finite() {
+        if !objective(&terms).is_finite() {
             return Err(super::not_finite());
         }
-        // Stopping is up to whoever calls the partitions.
-        let _ = watch.step(&Step {
-            iter: self.iter,
-            objective: Some(objective),
-            terms: &terms,
-            change: Some(change),
-            ..Step::start(self.params.max_iter)
-        });
+        rounds::report(self.iter, self.params.max_iter, &terms, change, watch);
         if self.iter < self.params.max_iter && change >= self.params.tol {
             self.begin_iteration(moments)?;
             return Ok(None);
@@ -230,9 +190,40 @@ impl CadlRounds {
         parts.put_svm(&self.svm);
         parts
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Cadl, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Self> {
+impl Partitioned for Cadl {
+    const SCATTER: Scatter = Scatter::ByClass;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        let m = moments.n_features();
+        let n_classes = moments.counts.len();
+        let outers = scatters.iter().enumerate().map(|(c, scatter)| moments.class_outer(scatter, c)).collect();
+        let fixed = Fixed::new(&self, outers, moments, watch)?;
+        let span = fixed.range.as_ref().map_or(m, Mat::ncols);
+        let per_class = self.atoms_per_class.unwrap_or(span.div_ceil(n_classes));
+        let atoms = Blocks::from_sizes(vec![per_class; n_classes]);
+        let svm = Svm::zero(atoms.total(), n_classes);
+        let mut rounds = CadlRounds {
+            draws: ClassDraws::new(n_classes, m, self.seed),
+            drawn: vec![0; n_classes],
+            analysis: Mat::new(),
+            coding: Coding::new(self.strength(), self.active_set(), &svm, 1.0 / self.theta),
+            phase: Phase::Svm,
+            iter: 0,
+            progress: CadlProgress::default(),
+            params: self,
+            atoms,
+            fixed,
+            svm,
+        };
+        let start: Vec<Mat<f64>> = (0..n_classes).map(|c| rounds.draw(c, per_class)).collect();
+        rounds.analysis = concat_columns(&start);
+        rounds.begin_iteration(moments)?;
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = classes.len();
         let analysis = message.take("analysis", m, None)?;
@@ -244,18 +235,17 @@ impl CadlRounds {
         let coding = Coding::restore(message, m, n_classes)?;
         let drawn: Vec<usize> = message.get("drawn")?;
         // An atom is drawn at the start and at most once in every iteration.
-        let possible =
-            |(c, &count): (usize, &usize)| (1..=params.max_iter + 1).contains(&(count / atoms.size(c).max(1)));
+        let possible = |(c, &count): (usize, &usize)| (1..=self.max_iter + 1).contains(&(count / atoms.size(c).max(1)));
         if coding.transform.nrows() != n_atoms || drawn.len() != n_classes || !drawn.iter().enumerate().all(possible) {
             return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
         }
-        let mut draws = ClassDraws::new(n_classes, m, params.seed);
+        let mut draws = ClassDraws::new(n_classes, m, self.seed);
         drawn.iter().enumerate().for_each(|(c, &count)| drop(draws.atoms(c, count)));
         let progress = message.take_row("progress", 4)?;
         let (fit, silence, ridge, change) = (progress[0], progress[1], progress[2], progress[3]);
-        Ok(CadlRounds {
-            fixed: Fixed::new(&params, outers, moments, &mut ())?,
-            params,
+        Ok(Box::new(CadlRounds {
+            fixed: Fixed::new(&self, outers, moments, &mut ())?,
+            params: self,
             atoms,
             phase: message.get("phase")?,
             iter: message.get("iter")?,
@@ -265,19 +255,7 @@ impl CadlRounds {
             svm,
             coding,
             progress: CadlProgress { fit, silence, ridge, change },
-        })
-    }
-}
-
-impl Partitioned for Cadl {
-    const SCATTER: Scatter = Scatter::ByClass;
-
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(CadlRounds::begin(self, moments, scatters, watch)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(CadlRounds::restore(self, message, moments, classes)?))
+        }))
     }
 }
 

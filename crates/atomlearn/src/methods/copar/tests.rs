@@ -1,17 +1,14 @@
 use super::*;
-use crate::linalg::{column_norms, normalize_columns, select_columns};
+use crate::linalg::{column_norms, normalize_columns};
 use crate::observe::Trace;
+use crate::testing::{noise, unequal_classes};
 use crate::update::block_descent::descend;
 use crate::update::lasso_dictionary::codes as lasso_codes;
 use crate::{Classifier, synth};
 
 /// Unequal classes and sub-dictionaries, some atoms shared.
 fn problem(shared: usize) -> (Dataset, HybridAtoms, Mat<f64>) {
-    let all = synth::blobs(3, 6, 7, 11);
-    let chosen: Vec<usize> = (0..18).filter(|i| ![4, 5, 11].contains(i)).collect();
-    let labels: Vec<String> = chosen.iter().map(|&i| all.targets()[i].to_string()).collect();
-    let data = Dataset::new(select_columns(all.x(), &chosen), &labels).unwrap();
-    let noise = |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
+    let data = unequal_classes();
     let mut d = Mat::from_fn(7, 9 + shared, noise);
     normalize_columns(d.as_mut());
     let z = Mat::from_fn(9 + shared, 15, |i, j| noise(i + 20, j));

@@ -75,7 +75,7 @@ mod tests {
                 assert_eq!(used, targets.nonzeros);
             }
         }
-        // The sizes of the specification: 2^8 > 301 / 3, so 63 Walsh entries, and copies to pass 300.
+        // As published for 38 classes: 2^8 > 301 / 3, so 63 Walsh entries, and copies to pass 300.
         let eyaleb = Targets::new(38, 300);
         assert_eq!((eyaleb.codes.nrows(), eyaleb.copies), (38 + 63, 7));
     }

@@ -3,7 +3,7 @@ use crate::observe::Trace;
 use crate::synth;
 
 /// `J` by its definition, with the loss and not its weights.
-fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbours, state: &Iterate) -> f64 {
+fn objective(dadl: &Dadl, train: &Dataset, wanted: &Mat<f64>, graph: &Neighbors, state: &Iterate) -> f64 {
     let e = |squared: f64| 1.0 - (-squared / (dadl.sigma * dadl.sigma)).exp();
     let v = mul(&state.omega, train.x());
     let fit: f64 = column_distances(&state.z, &v).map(e).sum();
@@ -24,7 +24,7 @@ fn no_half_step_raises_the_objective_and_codes_stay_sparse() {
     let dadl = Dadl { sigma: 0.7, lambda1: 0.5, lambda2: 0.05, lambda3: 0.05, ..Default::default() };
     let targets = Targets::new(4, 9);
     let wanted = wanted_codes(&train, &targets);
-    let graph = Neighbours::new(&train, 5, dadl.sigma);
+    let graph = Neighbors::new(&train, 5, dadl.sigma);
     let mut state = Iterate::new(&wanted, graph.edges.len(), &train);
     let mut held = f64::INFINITY;
     for _ in 0..6 {
@@ -52,7 +52,7 @@ fn the_dictionary_solves_its_normal_equations() {
     let train = synth::blobs(3, 8, 6, 2);
     let dadl = Dadl::default();
     let wanted = wanted_codes(&train, &Targets::new(3, 6));
-    let graph = Neighbours::new(&train, 4, dadl.sigma);
+    let graph = Neighbors::new(&train, 4, dadl.sigma);
     let mut state = Iterate::new(&wanted, graph.edges.len(), &train);
     state.p = (0..24).map(|i| 0.3 + 0.02 * i as f64).collect();
     let map = dadl.dictionary_map(&train, &graph, &state).unwrap();

@@ -23,8 +23,8 @@ fn without_weight_it_is_dpl_to_the_bit() {
             let model = p.fit(&train, &mut ours).unwrap();
             let dpl = p.dpl().fit(&train, &mut theirs).unwrap();
             assert!(model.scores(train.x()).unwrap() == dpl.scores(train.x()).unwrap());
-            assert!(model.dictionary == dpl.parts().take("dictionary").unwrap());
-            assert!(model.analysis == dpl.parts().take("analysis").unwrap());
+            assert!(model.parts().take("dictionary").unwrap() == dpl.parts().take("dictionary").unwrap());
+            assert!(model.parts().take("analysis").unwrap() == dpl.parts().take("analysis").unwrap());
             let values = |trace: &Trace| trace.steps.iter().map(|step| step.objective).collect::<Vec<_>>();
             assert_eq!(values(&ours), values(&theirs));
         }
@@ -181,6 +181,6 @@ fn more_features_than_samples_change_nothing_but_the_time() {
     let wide = synth::blobs(3, 6, 40, 5);
     let model = params(1e-3).fit(&wide, &mut ()).unwrap();
     let kernel = Spd::shifted(outer_gram(wide.x().transpose()), 1e-12, "t").unwrap();
-    let inside = mul(wide.x(), kernel.solve(mul(wide.x().transpose(), &model.analysis)));
-    assert!((inside - &model.analysis).norm_max() < 1e-8 * model.analysis.norm_max());
+    let inside = mul(wide.x(), kernel.solve(mul(wide.x().transpose(), model.pairs.analysis())));
+    assert!((inside - model.pairs.analysis()).norm_max() < 1e-8 * model.pairs.analysis().norm_max());
 }

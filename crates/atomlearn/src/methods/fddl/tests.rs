@@ -1,18 +1,15 @@
 use super::codes::class_means;
 use super::*;
 use crate::Step;
-use crate::linalg::{column_norms, select_columns, sym_eig};
+use crate::linalg::{column_norms, sym_eig};
 use crate::observe::Trace;
 use crate::synth;
+use crate::testing::{noise, unequal_classes};
 use std::ops::ControlFlow;
 
 /// A problem with unequal classes and sub-dictionaries: samples, dictionary, codes, atoms.
 fn problem() -> (Dataset, Mat<f64>, Mat<f64>, Blocks) {
-    let all = synth::blobs(3, 6, 7, 11);
-    let chosen: Vec<usize> = (0..18).filter(|i| ![4, 5, 11].contains(i)).collect();
-    let labels: Vec<String> = chosen.iter().map(|&i| all.targets()[i].to_string()).collect();
-    let data = Dataset::new(select_columns(all.x(), &chosen), &labels).unwrap();
-    let noise = |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
+    let data = unequal_classes();
     let mut d = Mat::from_fn(7, 9, noise);
     crate::linalg::normalize_columns(d.as_mut());
     (data, d, Mat::from_fn(9, 15, |i, j| noise(i + 20, j)), Blocks::from_sizes([2, 4, 3]))
@@ -51,7 +48,6 @@ fn terms_equal_the_definition() {
     assert!((value(&step, &z) - objective(&data, &d, &z, &atoms, (0.1, 0.3))).abs() < 1e-12);
 }
 
-/// Fixture F8 of the specification.
 #[test]
 fn gradients_equal_finite_differences() {
     let (data, d, z, atoms) = problem();

@@ -175,7 +175,7 @@ impl NullSpace {
             // Independent atoms: codes fill all dimensions, Q2 = I and H = A.
             let mut a = atom_gram.clone();
             graph.add_laplacian(weight, &mut a);
-            (0..n_atoms).for_each(|k| a[(k, k)] += weight * ridge);
+            add_diagonal(&mut a, weight * ridge);
             let h = Spd::new(a, SPLIT_STAGE).ok().filter(|h| h.condition(norm) <= worst)?;
             let map = h.solve(d.transpose());
             let q = Mat::identity(n_atoms, n_atoms);
@@ -194,7 +194,7 @@ impl NullSpace {
         let (dq, (q, laplacian)) = rayon::join(|| decomposition.mul_rest(d), || (decomposition.rest(), laplacian()));
         let mut h = gram(&dq);
         zip!(&mut h, &laplacian).for_each(|unzip!(h, l)| *h += weight * l);
-        (0..h.nrows()).for_each(|k| h[(k, k)] += weight * ridge);
+        add_diagonal(&mut h, weight * ridge);
         let h = Spd::new(h, SPLIT_STAGE).ok()?;
         // |A^-1| is at most |H^-1| + |S^-1|.
         if h.condition(norm) + s.condition(norm) > worst {

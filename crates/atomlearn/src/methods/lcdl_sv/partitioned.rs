@@ -9,14 +9,14 @@
 use super::refit::{LAGGING, LAGGING_WARNING};
 use super::steps::{ClassifierPull, Rescaled};
 use super::subspace::{FactoredDictionary, least_squares_from_sums};
-use super::{AtomNorm, LcdlSv, USUAL_ATOMS};
+use super::{AtomNorm, LcdlSv};
 use crate::coding::ridge::ridge_map;
 use crate::graph::AtomGraph;
-use crate::linalg::{gram, mul, qr, relative_change};
+use crate::linalg::{gram, mul, qr, relative_change, trace};
 use crate::params::AtomCount;
 use crate::rounds::{
-    Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk, RightSums,
-    Rounds, RoundsStart, Scatter, class_pca_mean, restore_svm, store_svm,
+    self, Ask, CheckAsk, CodeSums, Coding, Message, Moments, Newton, NextPull, PartialStats, Partitioned, PullAsk,
+    RightSums, Rounds, RoundsStart, Scatter, class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::{Blocks, Error, Observer, Parts, Result, Step, init};
@@ -65,60 +65,6 @@ pub(crate) struct LcdlRounds {
 }
 
 impl LcdlRounds {
-    /// The start of training, up to the first question; `scatters` are those of the classes about their means.
-    pub(crate) fn begin(
-        params: LcdlSv,
-        moments: &Moments,
-        scatters: &[Mat<f64>],
-        watch: &mut dyn Observer,
-    ) -> Result<Self> {
-        let wanted: Vec<usize> = match params.atoms_per_class {
-            AtomCount::Each(wanted) => vec![wanted; moments.counts.len()],
-            AtomCount::Auto => moments.counts.iter().map(|&n| (n as usize).min(USUAL_ATOMS)).collect(),
-            AtomCount::All => {
-                return Err(Error::param(
-                    "atoms_per_class",
-                    "all",
-                    "the training samples themselves cannot be the atoms in partitioned training; give a number",
-                ));
-            }
-        };
-        if params.svm_solver != super::Solver::Newton {
-            return Err(Error::param(
-                "svm_solver",
-                "lbfgs",
-                "partitioned training has the exact solver only; use newton",
-            ));
-        }
-        let (mut d, blocks) = class_pca_mean(moments, scatters, &wanted, watch)?;
-        if let Some(seed) = params.sign_seed {
-            init::flip_signs(&mut d, seed);
-        }
-        let factored = FactoredDictionary::from_outer(d.as_ref(), &moments.outer)?;
-        let svm = Svm::zero(d.ncols(), moments.counts.len());
-        let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
-        let mut rounds = LcdlRounds {
-            ridge: params.laplacian_ridge,
-            code_q: factored.q.clone(),
-            params,
-            blocks,
-            phase: Phase::Svm,
-            iter: 0,
-            d,
-            factored,
-            svm,
-            coding,
-            progress: LcdlProgress::default(),
-        };
-        watch_step(watch, &Step::start(rounds.params.max_iter()));
-        if rounds.params.max_iter() == 0 {
-            rounds.begin_refit(moments)?;
-        } else {
-            rounds.begin_iteration(moments, watch)?;
-        }
-        Ok(rounds)
-    }
-
     fn ask_check(&self) -> Result<Ask> {
         let with_bias = |map: Mat<f64>| {
             let n = map.ncols();
@@ -178,7 +124,7 @@ impl LcdlRounds {
     /// The new dictionary. False if the coordinates of the codes had to change.
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<bool> {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
-        let energy: f64 = (0..moments.n_features()).map(|i| moments.outer[(i, i)]).sum();
+        let energy = trace(&moments.outer);
         let step = least_squares_from_sums(&self.code_q, code_gram, &cross, energy, STAGE, watch)?;
         let mut same = true;
         if let Some(kept) = &step.kept {
@@ -209,16 +155,7 @@ impl LcdlRounds {
         let LcdlProgress { residual, graph, change } = self.progress;
         let support = 2.0 * self.params.lambda2 * (self.svm.weights.squared_norm_l2() + self.params.theta * losses);
         let terms = [("reconstruction", residual), ("graph", graph), ("support vector", support)];
-        watch_step(
-            watch,
-            &Step {
-                iter: self.iter,
-                objective: Some(residual + graph + support),
-                terms: &terms,
-                change: Some(change),
-                ..Step::start(self.params.max_iter())
-            },
-        );
+        rounds::report(self.iter, self.params.max_iter(), &terms, change, watch);
         if self.iter < self.params.max_iter() && change >= self.params.tol {
             self.begin_iteration(moments, watch)?;
             return Ok(None);
@@ -257,14 +194,60 @@ impl LcdlRounds {
         parts.put_svm(&self.svm);
         parts
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(
-        params: LcdlSv,
-        message: &mut Message,
-        moments: &Moments,
-        classes: &[String],
-    ) -> Result<Self> {
+impl Partitioned for LcdlSv {
+    const SCATTER: Scatter = Scatter::ByClass;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        let wanted: Vec<usize> = match self.atoms_per_class {
+            AtomCount::Each(wanted) => vec![wanted; moments.counts.len()],
+            AtomCount::Auto => moments.counts.iter().map(|&n| (n as usize).min(init::USUAL_ATOMS)).collect(),
+            AtomCount::All => {
+                return Err(Error::param(
+                    "atoms_per_class",
+                    "all",
+                    "the training samples themselves cannot be the atoms in partitioned training; give a number",
+                ));
+            }
+        };
+        if self.svm_solver != super::Solver::Newton {
+            return Err(Error::param(
+                "svm_solver",
+                "lbfgs",
+                "partitioned training has the exact solver only; use newton",
+            ));
+        }
+        let (mut d, blocks) = class_pca_mean(moments, scatters, &wanted, watch)?;
+        if let Some(seed) = self.sign_seed {
+            init::flip_signs(&mut d, seed);
+        }
+        let factored = FactoredDictionary::from_outer(d.as_ref(), &moments.outer)?;
+        let svm = Svm::zero(d.ncols(), moments.counts.len());
+        let coding = Coding::new(self.strength(), self.active_set, &svm, 1.0 / self.theta);
+        let mut rounds = LcdlRounds {
+            ridge: self.laplacian_ridge,
+            code_q: factored.q.clone(),
+            params: self,
+            blocks,
+            phase: Phase::Svm,
+            iter: 0,
+            d,
+            factored,
+            svm,
+            coding,
+            progress: LcdlProgress::default(),
+        };
+        let _ = watch.step(&Step::start(rounds.params.max_iter()));
+        if rounds.params.max_iter() == 0 {
+            rounds.begin_refit(moments)?;
+        } else {
+            rounds.begin_iteration(moments, watch)?;
+        }
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = classes.len();
         let d = message.take("dictionary", m, None)?;
@@ -276,8 +259,8 @@ impl LcdlRounds {
         let coding = Coding::restore(message, m, n_classes)?;
         let code_q = message.take("code_q", n_atoms, coding.transform.nrows())?;
         let progress = message.take_row("progress", 3)?;
-        Ok(LcdlRounds {
-            params,
+        Ok(Box::new(LcdlRounds {
+            params: self,
             blocks,
             phase: message.get("phase")?,
             iter: message.get("iter")?,
@@ -288,19 +271,7 @@ impl LcdlRounds {
             code_q,
             coding,
             progress: LcdlProgress { residual: progress[0], graph: progress[1], change: progress[2] },
-        })
-    }
-}
-
-impl Partitioned for LcdlSv {
-    const SCATTER: Scatter = Scatter::ByClass;
-
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(LcdlRounds::begin(self, moments, scatters, watch)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, classes: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(LcdlRounds::restore(self, message, moments, classes)?))
+        }))
     }
 }
 
@@ -361,9 +332,4 @@ impl Rounds for LcdlRounds {
         message.put_row("progress", &[residual, graph, change]);
         self.coding.store(message);
     }
-}
-
-/// Stopping is up to whoever calls the partitions, so the observer's answer does not matter here.
-fn watch_step(watch: &mut dyn Observer, step: &Step<'_>) {
-    let _ = watch.step(step);
 }

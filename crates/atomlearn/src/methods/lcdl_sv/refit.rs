@@ -1,7 +1,7 @@
 //! The SVM fitted once more, to the codes that new samples get.
 
 use super::{IterationSvm, LcdlSv, LcdlSvModel, accuracy};
-use crate::linalg::{Spd, mul, outer_gram, qr};
+use crate::linalg::{Spd, add_diagonal, diagonal, mul, outer_gram, qr};
 use crate::svm::{self, Svm};
 use crate::{Dataset, Observer, Result};
 use faer::MatRef;
@@ -76,8 +76,8 @@ impl LcdlSvModel {
     /// of codes changes with `eta1`, so that the same weights would be far off. `None` if the codes are all but zero.
     fn svm_with_codes(&self, map: MatRef<'_, f64>) -> Option<Svm> {
         let mut system = outer_gram(map);
-        let shift = EQUAL_SCORES * (0..system.nrows()).map(|k| system[(k, k)]).fold(0.0, f64::max);
-        (0..system.nrows()).for_each(|k| system[(k, k)] += shift);
+        let shift = EQUAL_SCORES * diagonal(&system).into_iter().fold(0.0, f64::max);
+        add_diagonal(&mut system, shift);
         let factor = Spd::new(system, "LCDL-SV refit").ok()?;
         let weights = factor.solve(mul(map, self.folded.transpose()));
         Some(Svm { weights, bias: self.svm.bias.clone() })

@@ -10,7 +10,7 @@ use super::training_run::TrainingRun;
 use super::{AtomNorm, LcdlSv, Solver};
 use crate::coding::margin::Margins;
 use crate::graph::AtomGraph;
-use crate::linalg::{Spd, column_norms, inner, mul, mul_add, outer_gram, qr, relative_change, upper_mul};
+use crate::linalg::{Spd, column_norms, inner, mul, mul_add, outer_gram, qr, relative_change, trace, upper_mul};
 use crate::svm::{self, Svm};
 use crate::{Observer, Result};
 use faer::{Mat, Scale};
@@ -319,8 +319,7 @@ impl LcdlSv {
             None => graph.energy(q, code_gram),
         };
         // q is orthonormal, so the energy of all codes is the trace.
-        let energy: f64 = (0..code_gram.nrows()).map(|k| code_gram[(k, k)]).sum();
-        self.lambda1 * (smooth + ridge * energy)
+        self.lambda1 * (smooth + ridge * trace(code_gram))
     }
 
     /// `2 lambda2 sum_c (|u_c|^2 + theta sum_i hinge^2)`.

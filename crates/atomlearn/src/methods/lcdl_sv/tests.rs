@@ -2,16 +2,11 @@ use super::*;
 use crate::graph::AtomGraph;
 use crate::linalg::{Spd, column_norms, gram};
 use crate::observe::Trace;
+use crate::testing::accuracy;
 use crate::{Step, svm, synth};
 
 fn params() -> LcdlSv {
     LcdlSv { atoms_per_class: AtomCount::Each(4), lambda2: 1e-4, refit_svm: Some(false), ..LcdlSv::default().fixed() }
-}
-
-fn accuracy(model: &LcdlSvModel, data: &Dataset) -> f64 {
-    let predicted = model.predict(data.x()).unwrap();
-    let right = predicted.iter().zip(data.targets()).filter(|&(&p, t)| p == t).count();
-    right as f64 / data.n_samples() as f64
 }
 
 #[test]

@@ -107,9 +107,9 @@ fn locality_makes_codes_alike_on_neighbors_and_labels_make_sums_over_classes_sma
         let z = p.local_codes(&train, &d, &graph, &v).unwrap();
         (inner(&z, graph.times(&z)), label_energy(&atoms, &v))
     };
-    let (plain, local, labelled) = (at(0.0, 0.0), at(1.0, 0.0), at(0.0, 1.0));
+    let (plain, local, labeled) = (at(0.0, 0.0), at(1.0, 0.0), at(0.0, 1.0));
     assert!(local.0 < 0.5 * plain.0, "{plain:?} {local:?}");
-    assert!(labelled.1 < 0.5 * plain.1, "{plain:?} {labelled:?}");
+    assert!(labeled.1 < 0.5 * plain.1, "{plain:?} {labeled:?}");
 }
 
 #[test]

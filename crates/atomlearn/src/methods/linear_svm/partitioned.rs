@@ -11,37 +11,27 @@ use faer::Mat;
 /// A linear SVM on the samples as seen from their mean: the free bias takes the difference, and digits do not suffer from it.
 struct LinearSvmRounds(Newton);
 
-impl LinearSvmRounds {
-    fn begin(params: &LinearSvm, moments: &Moments, scatters: &[Mat<f64>]) -> Result<Self> {
-        let (second, by_class) = bordered(&scatters[0], &moments.centred_sums(), &moments.counts);
-        let tau = 1.0 / params.theta.unwrap_or(THETA);
-        Ok(LinearSvmRounds(Newton::from_moments(&second, &by_class, tau)?))
-    }
-
-    fn restore(message: &mut Message, moments: &Moments) -> Result<Self> {
-        let newton = Newton::restore(message)?;
-        if newton.dim() != moments.n_features() || newton.n_classes() != moments.counts.len() {
-            return Err(Error::Data("the checkpoint's SVM does not fit its samples".into()));
-        }
-        Ok(LinearSvmRounds(newton))
-    }
-}
-
 impl Partitioned for LinearSvm {
     const SCATTER: Scatter = Scatter::Together;
 
     fn begin(self, moments: &Moments, scatters: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(LinearSvmRounds::begin(&self, moments, scatters)?)))
+        let (second, by_class) = bordered(&scatters[0], &moments.centered_sums(), &moments.counts);
+        let tau = 1.0 / self.theta.unwrap_or(THETA);
+        Ok(RoundsStart::Rounds(Box::new(LinearSvmRounds(Newton::from_moments(&second, &by_class, tau)?))))
     }
 
     fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(LinearSvmRounds::restore(message, moments)?))
+        let newton = Newton::restore(message)?;
+        if newton.dim() != moments.n_features() || newton.n_classes() != moments.counts.len() {
+            return Err(Error::Data("the checkpoint's SVM does not fit its samples".into()));
+        }
+        Ok(Box::new(LinearSvmRounds(newton)))
     }
 }
 
 impl Rounds for LinearSvmRounds {
     fn seen_through(&self, prep: &Prep, moments: &Moments) -> Result<Prep> {
-        Ok(prep.centred_at(moments.mean()))
+        Ok(prep.centered_at(moments.mean()))
     }
 
     fn ask(&self, _: &Moments) -> Result<Ask> {

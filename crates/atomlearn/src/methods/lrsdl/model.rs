@@ -1,7 +1,7 @@
 //! What LRSDL learns, and its decisions.
 
 use super::Lrsdl;
-use crate::classifier::Atoms;
+use crate::classifier::{Atoms, Header};
 use crate::coding::lasso::{LassoCoder, LassoTask};
 use crate::linalg::{column_energies, concat_columns, mul};
 use crate::methods::class_dictionary::{ClassDictionary, Decision, GLOBAL_LOCAL, Rule, TEST_LIMITS};
@@ -84,12 +84,8 @@ impl LrsdlModel {
 }
 
 impl Classifier for LrsdlModel {
-    fn n_features(&self) -> usize {
-        self.atoms.n_features()
-    }
-
-    fn classes(&self) -> &[String] {
-        self.atoms.classes()
+    fn header(&self) -> &Header {
+        self.atoms.header()
     }
 
     fn store(&self, parts: &mut Parts) {
@@ -102,14 +98,6 @@ impl Classifier for LrsdlModel {
 
     fn atoms(&self) -> Option<Atoms<'_>> {
         self.atoms.atoms()
-    }
-
-    fn rules(&self) -> &'static [&'static str] {
-        GLOBAL_LOCAL
-    }
-
-    fn rule(&self) -> &'static str {
-        self.atoms.rule()
     }
 
     fn score_rules_block(&self, x: MatRef<'_, f64>) -> Vec<Mat<f64>> {

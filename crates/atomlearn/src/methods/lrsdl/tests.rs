@@ -1,16 +1,13 @@
 use super::*;
-use crate::linalg::{column_norms, normalize_columns, rank_above, select_columns, svd};
+use crate::linalg::{column_norms, normalize_columns, rank_above, svd};
 use crate::methods::fddl::{Fddl, Scaling};
 use crate::observe::Trace;
+use crate::testing::{noise, unequal_classes};
 use crate::{Classifier, synth};
 
 /// Unequal classes and sub-dictionaries, two shared atoms.
 fn problem() -> (Dataset, Iterate) {
-    let all = synth::blobs(3, 6, 7, 11);
-    let chosen: Vec<usize> = (0..18).filter(|i| ![4, 5, 11].contains(i)).collect();
-    let labels: Vec<String> = chosen.iter().map(|&i| all.targets()[i].to_string()).collect();
-    let data = Dataset::new(select_columns(all.x(), &chosen), &labels).unwrap();
-    let noise = |i: usize, j: usize| (((i + 3) * 7919 + (j + 1) * 104729 + i * j * 31) % 1009) as f64 / 1009.0 - 0.5;
+    let data = unequal_classes();
     let mut d = Mat::from_fn(7, 9, noise);
     let mut d0 = Mat::from_fn(7, 2, |i, j| noise(i + 50, j));
     normalize_columns(d.as_mut());

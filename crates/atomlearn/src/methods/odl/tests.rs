@@ -1,15 +1,11 @@
 use super::*;
 use crate::Model;
-use crate::linalg::{column_norms, gram};
+use crate::linalg::{column_norms, gram, one_hot};
 use crate::observe::Trace;
 use crate::registry;
 use crate::synth;
+use crate::testing::accuracy;
 use serde_json::json;
-
-fn accuracy(model: &OdlModel, data: &Dataset) -> f64 {
-    let found = model.predict(data.x()).unwrap();
-    found.iter().zip(data.targets()).filter(|(a, b)| **a == *b).count() as f64 / data.n_samples() as f64
-}
 
 /// Mean of `1/2 |x - D z|^2 + lambda |z|_1`, from its definition.
 fn objective(d: &Mat<f64>, x: MatRef<'_, f64>, lambda: f64) -> f64 {
@@ -25,7 +21,7 @@ fn the_final_sums_are_those_of_all_codes_and_the_classifier_solves_its_normal_eq
         let odl = Odl { ridge: 0.3, ..Odl::default() };
         let model = odl.fit(&train, &mut ()).unwrap();
         let (z, targets) = (model.codes(train.x()), train.targets());
-        let h = Mat::from_fn(3, 36, |c, i| f64::from(u8::from(targets[i] == c)));
+        let h = one_hot(&targets, 3);
         let Learned { dictionary, codes, samples, labels, .. } = &model.learned;
         assert!((codes - outer_gram(&z)).norm_max() < 1e-6);
         assert!((samples - mul(train.x(), z.transpose())).norm_max() < 1e-6);
@@ -194,7 +190,7 @@ fn new_codes_take_the_place_of_old_ones_in_the_sums() {
             odl.pass(&mut learned, &mut kept, (&train, &targets), number);
             let z = kept.as_ref().unwrap().to_dense();
             if number > 0 {
-                let h = Mat::from_fn(4, 120, |c, i| f64::from(u8::from(targets[i] == c)));
+                let h = one_hot(&targets, 4);
                 assert!((&learned.codes - outer_gram(&z)).norm_max() < 1e-12);
                 assert!((&learned.samples - mul(train.x(), z.transpose())).norm_max() < 1e-12);
                 assert!((&learned.labels - mul(&h, z.transpose())).norm_max() < 1e-12);

@@ -6,12 +6,13 @@
 
 use super::descent::{self, CODE_STEPS};
 use super::{DIVERGED, Duals, FIRST_PENALTY, SAFETY, Sadl, Solver, floor, squared_norm};
-use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue};
+use crate::iterations::objective;
+use crate::linalg::{Spd, add_diagonal, inner, mul, normalize_columns, top_eigenvalue, trace};
 use crate::rounds::{
-    Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, RoundsStart, Scatter, SparseChain,
+    self, Ask, Message, Moments, MultiplierSums, PartialStats, Partitioned, Rounds, RoundsStart, Scatter, SparseChain,
     SparseLink, SparseStep, SparseSums, unpacked,
 };
-use crate::{Error, Observer, Parts, Result, Step};
+use crate::{Error, Observer, Parts, Result};
 use faer::{Mat, Scale};
 
 /// Training between two rounds.
@@ -83,18 +84,6 @@ impl SadlSums {
 }
 
 impl SadlRounds {
-    /// The start of training, up to the first question.
-    pub(crate) fn begin(params: Sadl, moments: &Moments) -> Result<Self> {
-        let n = moments.n_samples() as usize;
-        let n_classes = moments.counts.len();
-        let (omega, q, w) = params.draws(moments.n_features(), n, n_classes);
-        let chain = SparseChain { start: 0, rho: params.rho, lambda1: params.lambda1, first: omega, links: Vec::new() };
-        let state = SadlState::start(&chain.first, q, w, SAFETY);
-        let mut rounds = SadlRounds { system: system(&params, moments)?, params, iter: 0, chain, state };
-        rounds.begin_iteration(&SadlSums::at_start(&rounds.chain.first, moments))?;
-        Ok(rounds)
-    }
-
     /// The next link: what samples need of the present iteration.
     fn begin_iteration(&mut self, sums: &SadlSums) -> Result<()> {
         self.iter += 1;
@@ -111,8 +100,8 @@ impl SadlRounds {
                 state.q = self.params.best_structure(&state.w, &sums.zz, goal)?;
                 let half = mul(&state.q, &sums.zz);
                 let structured = mul(&half, state.q.transpose());
-                let labelled = mul(&state.q, sums.lz.transpose());
-                state.w = self.params.best_classifier(structured, &labelled)?;
+                let labeled = mul(&state.q, sums.lz.transpose());
+                state.w = self.params.best_classifier(structured, &labeled)?;
                 let curvature = descent::curvature(&state.q, &state.w, self.params.rho);
                 SparseStep::Descent { length: 1.0 + top_eigenvalue(&curvature), steps: CODE_STEPS }
             }
@@ -167,7 +156,7 @@ impl SadlRounds {
         let SadlState { omega, q, w, .. } = &self.state;
         let n = moments.n_samples();
         let seen = inner(mul(omega, &moments.outer), omega);
-        let codes = (0..sums.zz.nrows()).map(|k| sums.zz[(k, k)]).sum::<f64>();
+        let codes = trace(&sums.zz);
         let across = inner(omega, &sums.zx);
         let wq = mul(w, q);
         let structure = sums.gap(q, &sums.hz(q.nrows()), n * (q.nrows() / w.nrows()) as f64);
@@ -203,9 +192,31 @@ impl SadlRounds {
         parts.put("classifier", w);
         parts
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Sadl, message: &mut Message, moments: &Moments) -> Result<Self> {
+impl SadlState {
+    fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
+        let (best, held) = (f64::MAX, f64::MAX);
+        SadlState { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
+    }
+}
+
+impl Partitioned for Sadl {
+    const SCATTER: Scatter = Scatter::Together;
+    const CLASS_MATRICES: bool = false;
+
+    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
+        let n = moments.n_samples() as usize;
+        let n_classes = moments.counts.len();
+        let (omega, q, w) = self.draws(moments.n_features(), n, n_classes);
+        let chain = SparseChain { start: 0, rho: self.rho, lambda1: self.lambda1, first: omega, links: Vec::new() };
+        let state = SadlState::start(&chain.first, q, w, SAFETY);
+        let mut rounds = SadlRounds { system: system(&self, moments)?, params: self, iter: 0, chain, state };
+        rounds.begin_iteration(&SadlSums::at_start(&rounds.chain.first, moments))?;
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = moments.counts.len();
         let chain = SparseChain::take(message, m, n_classes)?;
@@ -222,27 +233,13 @@ impl SadlRounds {
             best: numbers[2],
             held: numbers[3],
         };
-        Ok(SadlRounds { system: system(&params, moments)?, iter: message.get("iter")?, params, chain, state })
-    }
-}
-
-impl SadlState {
-    fn start(omega: &Mat<f64>, q: Mat<f64>, w: Mat<f64>, safety: f64) -> Self {
-        let (best, held) = (f64::MAX, f64::MAX);
-        SadlState { omega: omega.clone(), q, w, penalty: FIRST_PENALTY, last: None, safety, best, held }
-    }
-}
-
-impl Partitioned for Sadl {
-    const SCATTER: Scatter = Scatter::Together;
-    const CLASS_MATRICES: bool = false;
-
-    fn begin(self, moments: &Moments, _: &[Mat<f64>], _: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(SadlRounds::begin(self, moments)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(SadlRounds::restore(self, message, moments)?))
+        Ok(Box::new(SadlRounds {
+            system: system(&self, moments)?,
+            iter: message.get("iter")?,
+            params: self,
+            chain,
+            state,
+        }))
     }
 }
 
@@ -262,7 +259,7 @@ impl Rounds for SadlRounds {
         let misfit = admm.then(|| self.admm_step(&sums, moments.n_samples()));
         self.state.omega = self.analysis(&sums);
         let terms = self.terms(&sums, moments);
-        let objective: f64 = terms.iter().map(|term| term.1).sum();
+        let objective = objective(&terms);
         if sums.absolute == 0.0 {
             return Err(Error::param("lambda1", self.params.lambda1, super::ALL_ZERO));
         }
@@ -276,14 +273,7 @@ impl Rounds for SadlRounds {
             return Err(super::diverges());
         }
         let change = misfit.unwrap_or_else(|| super::scaled_decrease(self.state.held, objective));
-        // Stopping is up to whoever calls the partitions.
-        let _ = watch.step(&Step {
-            iter: self.iter,
-            objective: Some(objective),
-            terms: &terms,
-            change: Some(change).filter(|change| change.is_finite()),
-            ..Step::start(self.params.max_iter)
-        });
+        rounds::report(self.iter, self.params.max_iter, &terms, change, watch);
         if self.iter == self.params.max_iter || change < self.params.tol {
             return Ok(Some(self.parts()));
         }

@@ -1,15 +1,16 @@
 //! SVGDL from sums over partitions, see [`crate::rounds`]: the same rounds as LCDL-SV's, in the coordinates of the codes
 //! themselves. The dictionary step needs `Z Z^T` and `X Z^T` alone.
 
-use super::{Svgdl, USUAL_ATOMS};
-use crate::linalg::{Spd, gram, relative_change, trace};
+use super::Svgdl;
+use crate::init::USUAL_ATOMS;
+use crate::linalg::{relative_change, trace};
 use crate::rounds::{
-    Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
+    self, Ask, CodeSums, Coding, Message, Moments, PartialStats, Partitioned, PullAsk, Rounds, RoundsStart, Scatter,
     class_pca_mean, restore_svm, store_svm,
 };
 use crate::svm::Svm;
 use crate::update::lagrange_dual;
-use crate::{Error, Observer, Parts, Result, Step};
+use crate::{Error, Observer, Parts, Result};
 use faer::Mat;
 
 /// What is known of an iteration once its dictionary is.
@@ -37,37 +38,9 @@ pub(crate) struct SvgdlRounds {
 }
 
 impl SvgdlRounds {
-    /// The start of training, up to the first question; `scatters` are those of the classes about their means.
-    pub(crate) fn begin(
-        params: Svgdl,
-        moments: &Moments,
-        scatters: &[Mat<f64>],
-        watch: &mut dyn Observer,
-    ) -> Result<Self> {
-        let usual = |&n: &f64| params.atoms_per_class.unwrap_or((n as usize).min(USUAL_ATOMS));
-        let wanted: Vec<usize> = moments.counts.iter().map(usual).collect();
-        let (d, _) = class_pca_mean(moments, scatters, &wanted, watch)?;
-        let svm = Svm::zero(d.ncols(), moments.counts.len());
-        let coding = Coding::new(params.strength(), params.active_set, &svm, 1.0 / params.theta);
-        let mut rounds = SvgdlRounds {
-            params,
-            iter: 0,
-            wants_sums: false,
-            d,
-            multipliers: None,
-            svm,
-            coding,
-            progress: SvgdlProgress::default(),
-        };
-        rounds.begin_iteration(moments, watch)?;
-        Ok(rounds)
-    }
-
     fn begin_iteration(&mut self, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         self.iter += 1;
-        let mut system = gram(&self.d);
-        (0..system.nrows()).for_each(|k| system[(k, k)] += self.params.lambda1);
-        let p = Spd::new(system, "SVGDL codes")?;
+        let p = self.params.code_system(&self.d)?;
         let map = p.solve(self.d.transpose());
         let sums = self.coding.begin_iteration(map, |u| p.solve(u), &self.svm, self.iter, moments)?;
         self.wants_sums = sums.is_none();
@@ -79,7 +52,6 @@ impl SvgdlRounds {
 
     fn dictionary_step(&mut self, sums: &CodeSums, moments: &Moments, watch: &mut dyn Observer) -> Result<()> {
         let (code_gram, cross) = sums.of_codes(&self.coding.transform, moments);
-        let trace = |a: &Mat<f64>| trace(a);
         let last = self.multipliers.as_deref();
         let step = lagrange_dual::minimize(&cross.transpose().to_owned(), &code_gram, &self.d, last, watch)?;
         let change = relative_change(&step.dictionary, &self.d);
@@ -88,9 +60,32 @@ impl SvgdlRounds {
         (self.d, self.multipliers) = (step.dictionary, Some(step.multipliers));
         Ok(())
     }
+}
 
-    /// The counterpart of [`Rounds::store`].
-    pub(crate) fn restore(params: Svgdl, message: &mut Message, moments: &Moments) -> Result<Self> {
+impl Partitioned for Svgdl {
+    const SCATTER: Scatter = Scatter::ByClass;
+
+    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
+        let usual = |&n: &f64| self.atoms_per_class.unwrap_or((n as usize).min(USUAL_ATOMS));
+        let wanted: Vec<usize> = moments.counts.iter().map(usual).collect();
+        let (d, _) = class_pca_mean(moments, scatters, &wanted, watch)?;
+        let svm = Svm::zero(d.ncols(), moments.counts.len());
+        let coding = Coding::new(self.strength(), self.active_set, &svm, 1.0 / self.theta);
+        let mut rounds = SvgdlRounds {
+            params: self,
+            iter: 0,
+            wants_sums: false,
+            d,
+            multipliers: None,
+            svm,
+            coding,
+            progress: SvgdlProgress::default(),
+        };
+        rounds.begin_iteration(moments, watch)?;
+        Ok(RoundsStart::Rounds(Box::new(rounds)))
+    }
+
+    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
         let m = moments.n_features();
         let n_classes = moments.counts.len();
         let d = message.take("dictionary", m, None)?;
@@ -101,8 +96,8 @@ impl SvgdlRounds {
             return Err(Error::Data("the checkpoint's codes do not fit its dictionary".into()));
         }
         let progress = message.take_row("progress", 3)?;
-        Ok(SvgdlRounds {
-            params,
+        Ok(Box::new(SvgdlRounds {
+            params: self,
             iter: message.get("iter")?,
             wants_sums: message.get("wants_sums")?,
             d,
@@ -110,19 +105,7 @@ impl SvgdlRounds {
             svm,
             coding,
             progress: SvgdlProgress { residual: progress[0], codes: progress[1], change: progress[2] },
-        })
-    }
-}
-
-impl Partitioned for Svgdl {
-    const SCATTER: Scatter = Scatter::ByClass;
-
-    fn begin(self, moments: &Moments, scatters: &[Mat<f64>], watch: &mut dyn Observer) -> Result<RoundsStart> {
-        Ok(RoundsStart::Rounds(Box::new(SvgdlRounds::begin(self, moments, scatters, watch)?)))
-    }
-
-    fn resume(self, message: &mut Message, moments: &Moments, _: &[String]) -> Result<Box<dyn Rounds>> {
-        Ok(Box::new(SvgdlRounds::restore(self, message, moments)?))
+        }))
     }
 }
 
@@ -148,14 +131,7 @@ impl Rounds for SvgdlRounds {
         self.svm = svm;
         let SvgdlProgress { residual, codes, change } = self.progress;
         let terms = self.params.weighted_terms(residual, codes, self.svm.weights.squared_norm_l2(), losses);
-        // Stopping is up to whoever calls the partitions.
-        let _ = watch.step(&Step {
-            iter: self.iter,
-            objective: Some(terms.iter().map(|(_, value)| value).sum()),
-            terms: &terms,
-            change: Some(change),
-            ..Step::start(self.params.max_iter)
-        });
+        rounds::report(self.iter, self.params.max_iter, &terms, change, watch);
         if self.iter == self.params.max_iter || change < self.params.tol {
             let mut parts = Parts::default();
             parts.put("dictionary", &self.d);

@@ -1,9 +1,13 @@
 use super::*;
 use crate::linalg::{column_norms, select_columns};
-use crate::update::tests::noise;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+
+/// Noise of full rank, in -0.5..0.5.
+fn noise(i: usize, j: usize) -> f64 {
+    (((i + 3) * 7919 + (j + 5) * 104_729 + i * j * 31 + (i ^ j) * 17) % 1009) as f64 / 1009.0 - 0.5
+}
 
 fn samples(m: usize, n: usize) -> Mat<f64> {
     let mut x = Mat::from_fn(m, n, |i, j| noise(i + 3, j) + if i % 3 == j % 3 { 0.6 } else { 0.0 });
@@ -114,8 +118,7 @@ fn equals_the_explicitly_stacked_form() {
 fn vanishing_labels_leave_plain_ksvd() {
     let x = samples(10, 40);
     let targets = (0..40).map(|i| i % 2).collect::<Vec<_>>();
-    let labelled =
-        Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets: &targets, weights: &[1e-9, 1e-9] }) };
+    let labeled = Signals { x: x.as_ref(), labels: Some(WeightedLabels { targets: &targets, weights: &[1e-9, 1e-9] }) };
     let run = |signals: Signals<'_>| {
         let mut ksvd = KsvdIteration::new(signals, start(&signals, 12), 3, AtomUpdate::Approximate);
         (0..5).for_each(|_| {
@@ -123,7 +126,7 @@ fn vanishing_labels_leave_plain_ksvd() {
         });
         ksvd.atoms().subrows(0, 10).to_owned()
     };
-    assert!((run(labelled) - run(Signals::plain(x.as_ref()))).norm_max() < 1e-6);
+    assert!((run(labeled) - run(Signals::plain(x.as_ref()))).norm_max() < 1e-6);
 }
 
 #[test]

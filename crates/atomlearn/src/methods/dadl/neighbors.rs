@@ -7,12 +7,12 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// An undirected weighted graph of samples.
-pub(super) struct Neighbours {
+pub(super) struct Neighbors {
     /// `(i, j, weight)` with `i < j`, each pair once; weights in 0..1.
     pub edges: Vec<(usize, usize, f64)>,
 }
 
-impl Neighbours {
+impl Neighbors {
     /// Joins every sample to its `k` nearest; `width` is the width of the correntropy kernel.
     ///
     /// With `delta_j = 1 - exp(-|x_i - x_j|^2 / width^2)` over the neighbours of `i`, neighbour `j` gets the sum over all
@@ -26,18 +26,18 @@ impl Neighbours {
             .map(|i| {
                 let nearest = nearest(gram.as_ref(), i, k);
                 let delta = |squared: f64| 1.0 - (-squared / (width * width)).exp();
-                let neighbour = |&(squared, j): &(f64, usize)| (delta(squared), targets[j] == targets[i]);
-                let seen: Vec<(f64, bool)> = nearest.iter().map(neighbour).collect();
-                nearest.iter().map(|&(_, j)| j).zip(scaled(seen.iter().map(|&v| favour(&seen, v)).collect())).collect()
+                let neighbor = |&(squared, j): &(f64, usize)| (delta(squared), targets[j] == targets[i]);
+                let seen: Vec<(f64, bool)> = nearest.iter().map(neighbor).collect();
+                nearest.iter().map(|&(_, j)| j).zip(scaled(seen.iter().map(|&v| favor(&seen, v)).collect())).collect()
             })
             .collect();
         let mut pairs = BTreeMap::new();
-        for (i, neighbours) in directed.iter().enumerate() {
-            for &(j, weight) in neighbours {
+        for (i, neighbors) in directed.iter().enumerate() {
+            for &(j, weight) in neighbors {
                 *pairs.entry((i.min(j), i.max(j))).or_insert(0.0) += 0.5 * weight;
             }
         }
-        Neighbours { edges: pairs.into_iter().map(|((i, j), weight)| (i, j, weight)).collect() }
+        Neighbors { edges: pairs.into_iter().map(|((i, j), weight)| (i, j, weight)).collect() }
     }
 
     /// `X (diag(p) + lambda L)`, `L` the Laplacian of the graph with edge weights multiplied by `factors`.
@@ -86,7 +86,7 @@ fn nearest(gram: MatRef<'_, f64>, i: usize, k: usize) -> Vec<(f64, usize)> {
 }
 
 /// The sum of differences in favour of one neighbour `v` against all of them.
-fn favour(all: &[(f64, bool)], v: (f64, bool)) -> f64 {
+fn favor(all: &[(f64, bool)], v: (f64, bool)) -> f64 {
     let against = |u: &(f64, bool)| match (u.1, v.1) {
         (true, false) => -(u.0 - v.0).abs(),
         (false, true) => (u.0 - v.0).abs(),
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn weights_are_symmetric_in_range_and_favour_the_own_class() {
         let train = synth::blobs(3, 10, 6, 1);
-        let graph = Neighbours::new(&train, 5, 10.0);
+        let graph = Neighbors::new(&train, 5, 10.0);
         let targets = train.targets();
         let (mut same, mut other) = ((0.0, 0.0), (0.0, 0.0));
         for &(i, j, w) in &graph.edges {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn laplacian_sums_to_zero_and_is_the_quadratic_form() {
         let train = synth::blobs(2, 8, 5, 2);
-        let graph = Neighbours::new(&train, 3, 10.0);
+        let graph = Neighbors::new(&train, 3, 10.0);
         let factors: Vec<f64> = (0..graph.edges.len()).map(|e| 0.5 + 0.1 * (e % 5) as f64).collect();
         let spread = graph.spread(train.x(), &[0.0; 16], 1.0, &factors);
         let ones = Mat::from_fn(16, 1, |_, _| 1.0);
@@ -157,7 +157,7 @@ mod tests {
     fn a_hand_made_neighbourhood() {
         // Distances 0.1 (other class), 0.2 (own), 0.3 (own).
         let seen = [(0.1, false), (0.2, true), (0.3, true)];
-        let weights: Vec<f64> = seen.iter().map(|&v| favour(&seen, v)).collect();
+        let weights: Vec<f64> = seen.iter().map(|&v| favor(&seen, v)).collect();
         let expected = [-0.3, 0.1 + 0.1, 0.2 - 0.1];
         assert!(weights.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{weights:?}");
         assert_eq!(scaled(vec![2.0, 2.0]), [1.0, 1.0]);

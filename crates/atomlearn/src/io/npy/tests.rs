@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use crate::io::ReadOptions;
 use crate::io::assemble::assemble;

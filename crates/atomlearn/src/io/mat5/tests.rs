@@ -1,5 +1,4 @@
 //! Files made by a small writer, in both byte orders, so that every branch of the format is met.
-#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::Mat;
@@ -90,7 +89,7 @@ fn a_square_matrix_with_labels_needs_a_word_from_the_user() {
     let bytes =
         file(&[doubles("X", &[2, 2], &[1.0, 2.0, 3.0, 4.0], false), doubles("y", &[1, 2], &[1.0, 2.0], false)], false);
     let message = try_read(&bytes, &ReadOptions::default()).unwrap_err().to_string();
-    assert!(message.contains("--samples rows"), "{message}");
+    assert!(message.contains("option `samples = rows`"), "{message}");
     let rows = ReadOptions { samples: Some(Orientation::Rows), ..Default::default() };
     assert_eq!(try_read(&bytes, &rows).unwrap().x[(1, 0)], 3.0);
     let columns = ReadOptions { samples: Some(Orientation::Columns), ..Default::default() };

@@ -13,7 +13,7 @@
 //! 4. atoms scaled back to unit length among the features, `W` likewise.
 //!
 //! `A = B W` stays true throughout, so the K + C label rows are never formed: C rows with labels of weight
-//! `sqrt(alpha K_c + beta)` give the same (`methods/label_ksvd.rs` says why). A new sample gets the code
+//! `sqrt(alpha K_c + beta)` give the same (`label_ksvd.rs` says why). A new sample gets the code
 //! `z = OMP(D, x, T)` and the scores `W z`.
 //!
 //! Reference: Jiang, Lin, Davis: Label consistent K-SVD: learning a discriminative dictionary for recognition. IEEE
@@ -25,7 +25,7 @@
 //! weights and iterations are far smaller than published, see docs/methods/lcksvd.md. A class with fewer samples
 //! than atoms gets fewer atoms (published: an error).
 
-use crate::methods::label_ksvd::LabelKsvd;
+use super::label_ksvd::{LabelKsvd, LabelReadout};
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, class_ksvd, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
@@ -94,7 +94,7 @@ params! {
 fn run(
     method: &'static str,
     p: &LcKsvd2,
-    fitted_joint: Option<bool>,
+    readout: LabelReadout,
     full: &Dataset,
     from: Option<State>,
     watch: &mut dyn Observer,
@@ -109,12 +109,12 @@ fn run(
         span: &span,
         targets: &train.targets(),
         weights: &weights,
-        sparsity: (sparsity, p.sparsity),
+        sparsity,
+        wanted_sparsity: p.sparsity,
         update: p.update,
         max_iter: p.max_iter,
         ridge: p.ridge,
-        readout: p.readout,
-        fitted_joint,
+        readout,
     };
     if let Some(state) = from {
         return core.resume(state, counts.total(), watch);
@@ -161,7 +161,11 @@ impl Fit for LcKsvd1 {
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        run(Self::KEY, &self.common(), Some(self.rescale_codes), full, from, watch)
+        let readout = match self.readout {
+            Readout::Refit => LabelReadout::Refit,
+            Readout::Joint => LabelReadout::OnJointCodes { rescaled: self.rescale_codes },
+        };
+        run(Self::KEY, &self.common(), readout, full, from, watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {
@@ -181,7 +185,7 @@ impl Fit for LcKsvd2 {
     const ITERATES: bool = true;
 
     fn learn(&self, full: &Dataset, from: Option<State>, watch: &mut dyn Observer) -> Result<SparseLinear> {
-        run(Self::KEY, self, None, full, from, watch)
+        run(Self::KEY, self, self.readout.into(), full, from, watch)
     }
 
     fn restore(&self, parts: Parts) -> Result<SparseLinear> {

@@ -22,8 +22,8 @@
 //! are fewer (published: 20 + 50): labels that outweigh the samples choose the codes in training but cannot do so for a new sample.
 //! See docs/methods/dksvd.md.
 
+use super::label_ksvd::LabelKsvd;
 use crate::linalg::concat_columns;
-use crate::methods::label_ksvd::LabelKsvd;
 use crate::methods::sparse_linear::{Readout, SparseLinear, atom_counts, sample_atoms, sparsity};
 use crate::observe::unless_resumed;
 use crate::params::{Domain, Preset, params, presets};
@@ -79,12 +79,12 @@ impl Fit for DKsvd {
             span: &span,
             targets: &train.targets(),
             weights: &vec![self.beta.sqrt(); train.n_classes()],
-            sparsity: (sparsity, self.sparsity),
+            sparsity,
+            wanted_sparsity: self.sparsity,
             update: self.update,
             max_iter: self.max_iter,
             ridge: self.ridge,
-            readout: self.readout,
-            fitted_joint: None,
+            readout: self.readout.into(),
         };
         if let Some(state) = from {
             return core.resume(state, counts.total(), watch);

@@ -14,6 +14,10 @@
 //! Deviations: `W` is fitted on codes of the final dictionary, where the package uses those of the last iteration,
 //! which no longer belong to it.
 
+pub mod dksvd;
+mod label_ksvd;
+pub mod lcksvd;
+
 use crate::iterations::{Done, Iterations};
 use crate::linalg::{concat_columns, gram};
 use crate::methods::sparse_linear::{SparseLinear, atom_counts, encode, ridge_readout, sample_atoms, sparsity};

@@ -37,14 +37,34 @@ pub(super) struct LabelKsvd<'a> {
     pub targets: &'a [usize],
     /// `g_c`.
     pub weights: &'a [f64],
-    /// `T`, and as the user gave it.
-    pub sparsity: (usize, Option<usize>),
+    /// `T`.
+    pub sparsity: usize,
+    /// `T` as the user gave it.
+    pub wanted_sparsity: Option<usize>,
     pub update: AtomUpdate,
     pub max_iter: usize,
     pub ridge: f64,
-    pub readout: Readout,
-    /// `Some` if the joint classifier is fitted on the joint codes (LC-KSVD1), scaled to the final atoms or not.
-    pub fitted_joint: Option<bool>,
+    pub readout: LabelReadout,
+}
+
+/// Which linear classifier reads the codes.
+#[derive(Clone, Copy)]
+pub(super) enum LabelReadout {
+    /// One fitted on codes made as for new samples.
+    Refit,
+    /// The one learned with the dictionary.
+    Joint,
+    /// One fitted on the codes of training, scaled to the final atoms or not.
+    OnJointCodes { rescaled: bool },
+}
+
+impl From<Readout> for LabelReadout {
+    fn from(readout: Readout) -> Self {
+        match readout {
+            Readout::Refit => LabelReadout::Refit,
+            Readout::Joint => LabelReadout::Joint,
+        }
+    }
 }
 
 impl LabelKsvd<'_> {
@@ -64,7 +84,7 @@ impl LabelKsvd<'_> {
         let w0 = ridge_readout(z0, self.targets, train.n_classes(), 1.0)?;
         let stacked = |i: usize, k: usize| if i < m { d0[(i, k)] } else { self.weights[i - m] * w0[(i - m, k)] };
         let atoms = Mat::from_fn(m + train.n_classes(), d0.ncols(), stacked);
-        let mut coder = KsvdIteration::new(self.signals(), atoms, self.sparsity.0, self.update);
+        let mut coder = KsvdIteration::new(self.signals(), atoms, self.sparsity, self.update);
         if self.max_iter == 0 {
             coder.code();
         }
@@ -75,7 +95,7 @@ impl LabelKsvd<'_> {
     pub fn resume(&self, state: State, n_atoms: usize, watch: &mut dyn Observer) -> Result<SparseLinear> {
         let iterations = self.iterations(Some(&state))?;
         let mut parts = state.into_parts(self.train().classes());
-        let coder = KsvdIteration::restore(self.signals(), n_atoms, &mut parts, self.sparsity.0, self.update)?;
+        let coder = KsvdIteration::restore(self.signals(), n_atoms, &mut parts, self.sparsity, self.update)?;
         self.iterate(coder, &iterations, watch)
     }
 
@@ -105,7 +125,9 @@ impl LabelKsvd<'_> {
         let lost = lengths(coder.atoms().subrows(0, m)).into_iter().filter(|&length| length < LABEL_ONLY).count();
         if lost > 0 {
             let n_atoms = coder.atoms().ncols();
-            watch.warn(&format!("{lost} of {n_atoms} atoms ended in the labels alone; no sample will use them"));
+            watch.warn(&format!(
+                "{lost} of {n_atoms} atoms have no component among the features and will never be used"
+            ));
         }
         self.finish(&coder)
     }
@@ -120,23 +142,23 @@ impl LabelKsvd<'_> {
         }
         normalize_columns(d.as_mut());
         let n_classes = train.n_classes();
-        let weights = match (self.readout, self.fitted_joint) {
-            (Readout::Refit, _) => {
-                let z = encode(&gram(&d), &d, train.x(), self.sparsity.0).to_dense();
+        let weights = match self.readout {
+            LabelReadout::Refit => {
+                let z = encode(&gram(&d), &d, train.x(), self.sparsity).to_dense();
                 ridge_readout(&z, self.targets, n_classes, self.ridge)?
             }
-            (Readout::Joint, Some(rescaled)) => {
+            LabelReadout::OnJointCodes { rescaled } => {
                 let z = coder.codes().to_dense();
                 let scale = |k: usize| if rescaled { lengths[k] } else { 1.0 };
                 let z = Mat::from_fn(z.nrows(), z.ncols(), |k, i| scale(k) * z[(k, i)]);
                 ridge_readout(&z, self.targets, n_classes, self.ridge)?
             }
-            (Readout::Joint, None) => Mat::from_fn(n_classes, d.ncols(), |c, k| {
+            LabelReadout::Joint => Mat::from_fn(n_classes, d.ncols(), |c, k| {
                 let below = self.weights[c] * lengths[k];
                 if lengths[k] < LABEL_ONLY || below == 0.0 { 0.0 } else { coder.atoms()[(m + c, k)] / below }
             }),
         };
-        Ok(SparseLinear::lifted(self.span, &d, weights, self.sparsity.1))
+        Ok(SparseLinear::lifted(self.span, &d, weights, self.wanted_sparsity))
     }
 }
 
@@ -164,12 +186,12 @@ mod tests {
             span: &span,
             targets: &targets,
             weights: &weights,
-            sparsity: (3, Some(3)),
+            sparsity: 3,
+            wanted_sparsity: Some(3),
             update: AtomUpdate::Approximate,
             max_iter: 4,
             ridge: 1.0,
-            readout: Readout::Joint,
-            fitted_joint: None,
+            readout: LabelReadout::Joint,
         };
         let model = core.learn(d0.as_ref(), &z0, &mut ()).unwrap();
         let parts = model.parts();
