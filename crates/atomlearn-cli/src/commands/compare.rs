@@ -392,7 +392,7 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     if let Some(sentence) = tables::no_better_than_guessing(comparison) {
         text += &format!("\n{sentence}\n");
     }
-    console.print(&text)
+    console.print_report(&text)
 }
 
 /// The comparison that the records of one plan make.
