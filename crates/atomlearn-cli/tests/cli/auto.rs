@@ -90,10 +90,15 @@ fn one_command_tells_everything_and_the_next_one_works() {
     let last = place.ok("auto bees.csv --id sample_id").lines().last().unwrap().to_string();
     assert_eq!(last, "Next: atomlearn auto bees.csv --id sample_id -o bees.model");
     assert_eq!(place.files(), before);
-    // The same again gives the same files.
+    // The same again gives the same files, but for the command at the foot of the page.
+    let content = |file: &str| {
+        let bytes = read(&place.path(file));
+        let foot = bytes.windows(8).position(|part| part == b"<footer>").unwrap_or(bytes.len());
+        bytes[..foot].to_vec()
+    };
     place.ok("auto bees.csv -o again.model --report again.html --suspicious again.csv --threads 1");
     for (one, two) in [("bees.model", "again.model"), ("bees.html", "again.html"), ("check.csv", "again.csv")] {
-        assert!(read(&place.path(one)) == read(&place.path(two)), "{one}");
+        assert!(content(one) == content(two), "{one}");
     }
 }
 
