@@ -57,7 +57,7 @@ pub fn folds(data: &LabData, groups: &[usize], places: &[usize], folds: usize, s
         return Err(Error::Data(format!(
             "{0} groups that can be tested (no class lies in one of them alone) are too few for {folds} folds; {1}",
             list.len(),
-            if list.len() < 2 { "use larger data".into() } else { format!("use at most {} folds", list.len()) }
+            if list.len() < 2 { "use larger data".into() } else { format!("use fewer folds, at most {}", list.len()) }
         )));
     }
     list.sort_by_key(|group| std::cmp::Reverse(group.places.len()));

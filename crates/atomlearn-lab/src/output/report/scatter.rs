@@ -66,8 +66,6 @@ const RADIUS: f64 = 5.5;
 /// Height of a line of text, and mean width of a letter, in a font of 12 units.
 const LINE: f64 = 14.0;
 const LETTER: f64 = 7.2;
-/// A corner of a box this large may be covered: letters do not fill it.
-const HARMLESS: f64 = 4.0;
 
 /// The results of rules in use, and the best one; both drawings.
 pub fn scatters(id: usize, comparison: &Comparison) -> Vec<Scatter> {
@@ -138,7 +136,7 @@ fn place_labels(dots: &[(f64, f64)], names: &[String], width: f64, height: f64) 
         let size = (LETTER * names[i].chars().count() as f64, LINE);
         let is_free = |candidate: &Box| {
             let covered: f64 = taken.iter().chain(&boxes).map(|other| candidate.overlap(other)).sum();
-            covered <= HARMLESS && candidate.inside(width, height)
+            covered == 0.0 && candidate.inside(width, height)
         };
         let free = candidates(x, y, size).into_iter().find(|(candidate, _)| is_free(candidate));
         if let Some((place, leader)) = free {
@@ -189,7 +187,7 @@ mod tests {
             .map(|l| Box { left: l.x, top: l.y - 0.78 * LINE, width: LETTER * l.text.len() as f64, height: LINE })
             .collect();
         assert!((5..60).contains(&shown.len()), "{}", shown.len());
-        assert!((0..shown.len()).all(|i| (0..i).all(|j| shown[i].overlap(&shown[j]) <= HARMLESS)));
+        assert!((0..shown.len()).all(|i| (0..i).all(|j| shown[i].overlap(&shown[j]) < 1e-9)));
     }
 
     #[test]
