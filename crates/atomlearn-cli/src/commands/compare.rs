@@ -47,7 +47,7 @@ the split that DATA carries (`is_train`) is used or, if there is none, stratifie
 cross-validation, twice: every sample is tested in both by a model that has not seen it. Without
 --prep, `auto` scales samples in its own ways while the others get `unit`.
 A stopped comparison goes on where it was with --records FILE --resume. With --tune, parameters are
-chosen again on every split by cross-validation that never sees the test part; --set fixes one.
+chosen anew on every split by cross-validation that never sees the test part; --set fixes one.
 An external program reads {train}, a CSV with features x0, x1, ... and `label`, and {test}, the same
 without labels; it writes a CSV with a column `label`, one row per test sample, to {out}. Columns
 named as the classes may hold scores or probabilities. It gets samples as they are unless --prep is given.";
@@ -120,7 +120,7 @@ pub struct Args {
     /// How to print the table
     #[arg(long, value_name = "FORMAT", default_value = "terminal")]
     format: Format,
-    /// DATA is a folder of images: make these features of them, learned again from every training part (pixels, random-face,
+    /// DATA is a folder of images: make these features of them, learned anew from every training part (pixels, random-face,
     /// sift-pyramid, fisher or onnx) [default: fisher or, of small images, pixels]
     #[arg(long, value_name = "KIND")]
     features: Option<String>,

@@ -22,7 +22,7 @@ Examples:
   atomlearn tune faces.mat --method svgdl --train-per-class 20 --records tune.jsonl --resume
 
 Only training samples are seen: those drawn by --train-per-class, those of the first split of
---splits (or of --split), the `is_train` part, or else all of DATA. Preprocessing is fitted again
+--splits (or of --split), the `is_train` part, or else all of DATA. Preprocessing is fitted anew
 within every fold. `atomlearn methods KEY` shows the usual grid; --grid replaces an axis or adds
 one, --set takes a parameter out of the grid. Equal accuracies go to the point nearest to the
 defaults, then to the first.";
