@@ -1,4 +1,4 @@
-//! Features of photos, learned anew from every training part.
+//! Features of photos, learned again from every training part.
 
 use crate::console::Console;
 use crate::failure::Failure;

@@ -26,7 +26,7 @@ pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> 
 /// Seeds of the cuts of a cross-validation lie this far apart, so that no two seeds that people choose share a cut.
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times anew. The splits of a cut stand together.
+/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times. The splits of a cut stand together.
 pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64) -> Result<Splits> {
     if repeats == 0 {
         return Err(atomlearn::Error::param("repeats", 0, "must be at least 1"));

@@ -400,8 +400,8 @@ fn warnings_that_differ_in_numbers_are_one_and_paper_has_no_empty_headings() {
         record.warnings = vec![kept[record.split].into(), kept[2].into()];
     }
     let warnings = crate::records::results::comparisons(&records).remove(0).warnings;
-    let told: Vec<(&str, &[usize])> = warnings.iter().map(|w| (&w.text[..], &w.splits[..])).collect();
-    assert_eq!(told, [(kept[0], &[0, 1][..]), (kept[2], &[0, 1][..])]);
+    let found: Vec<(&str, &[usize])> = warnings.iter().map(|w| (&w.text[..], &w.splits[..])).collect();
+    assert_eq!(found, [(kept[0], &[0, 1][..]), (kept[2], &[0, 1][..])]);
     let page = page(&records).unwrap();
     for text in
         ["time of training and testing together", ".extras:not(:has(", "<div class=\"extras\">", "#glossary:not"]
