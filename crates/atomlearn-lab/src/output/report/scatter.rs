@@ -92,11 +92,11 @@ fn scatter(
     let mut methods: Vec<&str> = shown.iter().map(|result| result.method.as_str()).collect();
     methods.dedup();
     let unnamed = labels.iter().filter(|label| label.text.is_empty()).count();
-    let dot = |(((result, &(x, y)), name), label): (((&&MethodResult, &(f64, f64)), &String), Label)| Dot {
-        x,
-        y,
-        title: format!("{name}: {} %, {} s", percent(result.mean), seconds(time(result))),
-        color: methods.iter().position(|method| *method == result.method).unwrap_or(0) % 8,
+    let dot = |(i, label): (usize, Label)| Dot {
+        x: places[i].0,
+        y: places[i].1,
+        title: format!("{}: {} %, {} s", names[i], percent(shown[i].mean), seconds(time(shown[i]))),
+        color: methods.iter().position(|method| *method == shown[i].method).unwrap_or(0) % 8,
         label,
     };
     let mut best: Vec<(f64, f64)> = places.clone();
@@ -115,7 +115,7 @@ fn scatter(
         x_ticks: x.ticks(if width > 400.0 { 8 } else { 4 }),
         y_ticks: y.ticks(5).into_iter().filter(|tick| tick.label.parse::<f64>().is_ok_and(|v| v <= 100.0)).collect(),
         frontier: best.iter().map(|(x, y)| format!("{x},{y}")).collect::<Vec<_>>().join(" "),
-        dots: shown.iter().zip(&places).zip(&names).zip(labels).map(dot).collect(),
+        dots: labels.into_iter().enumerate().map(dot).collect(),
         unnamed,
     }
 }
