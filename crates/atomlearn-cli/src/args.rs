@@ -233,9 +233,9 @@ pub struct SplitsFrom {
 
 /// The splits of a file, with a word about how it was understood; a doubt is a warning.
 pub fn read_splits(path: &Path, data: &LabData, from: SplitsFrom, console: &Console) -> Result<Splits, Failure> {
-    let mut told =
+    let mut tell =
         |text: &str| if text.contains("option `splits-from") { console.warn(text) } else { console.note(text) };
-    Ok(splits::read(path, data, from.splits_from.map(usize::from), &mut told)?)
+    Ok(splits::read(path, data, from.splits_from.map(usize::from), &mut tell)?)
 }
 
 /// What was learned from the training part of the split that the data carry, be it features or the choice of them, knows test

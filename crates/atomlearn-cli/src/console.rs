@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table, with_flags};
+use crate::plain::{NAME_LETTERS, VALUE_LETTERS, brief, printable_table, with_flags, wrapped};
 use atomlearn_lab::text_table::plain_table;
 use clap::ColorChoice;
 use serde::Serialize;
@@ -48,6 +48,16 @@ impl Console {
         self.print_line(&printable_table(text, self.color))
     }
 
+    /// Prints tables with sentences around them: on a terminal, sentences are wrapped between words.
+    pub fn print_report(&self, text: &str) -> Result<(), Failure> {
+        let text = printable_table(text, self.color);
+        if std::io::stdout().is_terminal() { self.print_line(&self.wrapped(&text)) } else { self.print_line(&text) }
+    }
+
+    fn wrapped(&self, text: &str) -> String {
+        wrapped(text, usize::from(self.width()))
+    }
+
     fn print_line(&self, text: &str) -> Result<(), Failure> {
         self.print_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
     }
@@ -70,7 +80,8 @@ impl Console {
     /// Tells the user something that is not a result.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", brief(&with_flags(text), VALUE_LETTERS));
+            let text = self.for_stderr(&brief(&with_flags(text), VALUE_LETTERS));
+            let _ = writeln!(std::io::stderr(), "{text}");
         }
     }
 
@@ -90,8 +101,15 @@ impl Console {
     }
 
     fn labeled(&self, label: &str, style: &str, text: &str) {
-        let label = if self.color_stderr { format!("{style}{label}:\x1b[0m") } else { format!("{label}:") };
-        let _ = writeln!(std::io::stderr(), "{label} {}", brief(&with_flags(text), VALUE_LETTERS));
+        let text = self.for_stderr(&format!("{label}: {}", brief(&with_flags(text), VALUE_LETTERS)));
+        let rest = text.strip_prefix(label).filter(|_| self.color_stderr).and_then(|rest| rest.strip_prefix(':'));
+        let text = rest.map_or_else(|| text.clone(), |rest| format!("{style}{label}:\x1b[0m{rest}"));
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+
+    /// On a terminal, sentences are wrapped between words.
+    fn for_stderr(&self, text: &str) -> String {
+        if std::io::stderr().is_terminal() { self.wrapped(text) } else { text.to_string() }
     }
 
     /// True if progress bars make sense.

@@ -3,6 +3,7 @@
 use crate::args::{Answer, DataArgs, OrientationArg};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::plain::shell_word;
 use atomlearn::io::{self, Note, Orientation, RawData, ReadOptions, TableSchema, Variable};
 use atomlearn::{Error, Mat, Model};
 use atomlearn_lab::data::{LabData, Naming, digest, digest_bytes};
@@ -61,28 +62,28 @@ impl DataArgs {
     pub fn read_for(&self, path: &Path, model: &Model, lenient: bool, console: &Console) -> Result<Source, Failure> {
         let (input, options) = (Input::open(path)?, ReadOptions { lenient, ..self.options_for(model)? });
         if self.has_views() {
-            return Ok(self.with_views(input.read_once(&options)?, &options)?.told(console));
+            return Ok(self.with_views(input.read_once(&options)?, &options)?.with_notes_shown(console));
         }
         let unlabeled = ReadOptions { y: Some("none".into()), ..options.clone() };
         if options.schema.is_some() {
-            return Ok(input.read_once(&unlabeled)?.told(console));
+            return Ok(input.read_once(&unlabeled)?.with_notes_shown(console));
         }
         // The model knows nothing of tables: what has as many features as it takes is right.
         let labeled = input.read(&options);
         let n_features = model.prep().n_features();
         let fits = |source: &Source| source.raw.x.nrows() == n_features;
         if labeled.as_ref().is_ok_and(fits) || self.y.is_some() || self.labels.is_some() {
-            return Ok(labeled?.told(console));
+            return Ok(labeled?.with_notes_shown(console));
         }
         match input.read(&unlabeled) {
-            Ok(source) if fits(&source) => Ok(source.told(console)),
-            _ => Ok(labeled?.told(console)),
+            Ok(source) if fits(&source) => Ok(source.with_notes_shown(console)),
+            _ => Ok(labeled?.with_notes_shown(console)),
         }
     }
 
     /// Reads DATA with its labels, with these options.
     pub fn read_with(&self, path: &Path, options: &ReadOptions, console: &Console) -> Result<LabData, Failure> {
-        let source = self.with_views(Input::open(path)?.read_once(options)?, options)?.told(console);
+        let source = self.with_views(Input::open(path)?.read_once(options)?, options)?.with_notes_shown(console);
         Ok(LabData::new(&source.name, source.sha256, source.raw)?)
     }
 
@@ -90,7 +91,7 @@ impl DataArgs {
     pub fn read_to_split(&self, path: &Path, groups: Option<&str>, console: &Console) -> Result<LabData, Failure> {
         let group_column = groups.map(str::to_string);
         let options = ReadOptions { split_later: !self.has_views(), groups: group_column.clone(), ..self.options() };
-        let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
+        let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.with_notes_shown(console);
         Ok(LabData::to_split(&source.name, source.sha256, source.raw)?.with_group_column(group_column))
     }
 
@@ -110,13 +111,13 @@ impl DataArgs {
         }
         let group_column = groups.map(str::to_string);
         let options = ReadOptions { groups: group_column.clone(), ..self.options() };
-        let train = Input::open(path)?.read_once(&options)?.told(console);
+        let train = Input::open(path)?.read_once(&options)?.with_notes_shown(console);
         let schema = train.raw.schema.clone().map(Arc::new);
         let options = match schema {
             Some(_) => ReadOptions { schema, impute: None, drop: Vec::new(), ..options },
             None => options,
         };
-        let test = Input::open(test)?.read_once(&options)?.told(console);
+        let test = Input::open(test)?.read_once(&options)?.with_notes_shown(console);
         let name = format!("{} + {}", train.name, test.name);
         let sha256 = digest_bytes(format!("{}\n{}", train.sha256, test.sha256).as_bytes());
         Ok(LabData::new(&name, sha256, joined(train, test)?)?.with_group_column(group_column))
@@ -145,7 +146,7 @@ impl DataArgs {
     /// Reads DATA with its labels, to be put through a model.
     pub fn read_labeled_for(&self, path: &Path, model: &Model, console: &Console) -> Result<LabData, Failure> {
         let options = self.options_for(model)?;
-        let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.told(console);
+        let source = self.with_views(Input::open(path)?.read_once(&options)?, &options)?.with_notes_shown(console);
         let label = options.schema.as_ref().and_then(|schema| schema.label.as_ref());
         match label {
             Some(label) if source.raw.schema.is_some() && source.raw.labels.is_none() => {
@@ -178,7 +179,7 @@ impl Source {
     }
 
     /// Tells the user what was noticed while reading.
-    fn told(self, console: &Console) -> Self {
+    fn with_notes_shown(self, console: &Console) -> Self {
         tell(&self.raw.notes, console);
         self
     }
@@ -186,8 +187,7 @@ impl Source {
 
 /// Words as they would be typed.
 pub fn quoted(words: impl IntoIterator<Item = String>) -> String {
-    let quote = |word: String| shlex::try_quote(&word).map_or(word.clone(), |quoted| quoted.into_owned());
-    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
+    words.into_iter().map(|word| shell_word(&word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Training samples and test samples in one, with the split between them.

@@ -1,4 +1,4 @@
-//! Features of photos, learned anew from every training part.
+//! Features of photos, learned again from every training part.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use crate::images::{self, FeatureArgs};
 use atomlearn::io::RawData;
 use atomlearn::io::pictures::{ImageFile, Picture};
 use atomlearn::{Mat, Result};
-use atomlearn_features::{Broken, Extracted, FeatureSpec, Handling, fit};
+use atomlearn_features::{Broken, Extracted, FeatureSpec, Handling, fit, refusal};
 use atomlearn_lab::data::{FeatureMaker, LabData, MadeFeatures, digest};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,17 @@ struct ImageMaker {
 
 /// The photos of a folder, to be compared on features that are fitted on every training part alone.
 pub fn data(args: &FeatureArgs, kind: Option<&str>, folder: &Path, console: &Console) -> Result<LabData, Failure> {
-    let (images, _) = readable(args.skip_broken, images::list(folder, console)?.images, console)?;
+    let listed = images::list(folder, console)?.images;
+    let images = if args.skip_broken {
+        readable(true, listed, console)?.0
+    } else {
+        // Known before the first split is learned from.
+        let total = listed.len();
+        match opened(listed) {
+            (images, broken) if broken.is_empty() => images,
+            (_, broken) => return Err(refusal(&broken, total).into()),
+        }
+    };
     let kind = kind.unwrap_or_else(|| images::usual_kind(&images));
     let spec = args.spec(kind)?;
     let mut data = labeled(folder, &images)?;
@@ -72,6 +82,12 @@ pub fn readable(
     if !skip_broken {
         return Ok((images, Vec::new()));
     }
+    let (good, broken) = opened(images);
+    images::tell_broken(&broken, images::LEFT_OUT, console);
+    Ok((good, broken))
+}
+
+fn opened(images: Vec<ImageFile>) -> (Vec<ImageFile>, Vec<Broken>) {
     use rayon::prelude::*;
     let opened: Vec<Result<Picture>> = images.par_iter().map(|image| Picture::open(&image.path)).collect();
     let (mut good, mut broken) = (Vec::with_capacity(images.len()), Vec::new());
@@ -81,8 +97,7 @@ pub fn readable(
             Err(error) => broken.push(Broken { place, name: image.name, why: images::reason(&error) }),
         }
     }
-    images::tell_broken(&broken, images::LEFT_OUT, console);
-    Ok((good, broken))
+    (good, broken)
 }
 
 impl FeatureMaker for ImageMaker {

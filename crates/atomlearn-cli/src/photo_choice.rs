@@ -36,7 +36,7 @@ pub fn train(source: &SourceArgs, folder: &Path, task: &Task<'_>, console: &Cons
     let (images, left_out) = source.training_images(folder, console)?;
     let making = source.making();
     let (mut best, mut tried): (Option<(f64, Trained)>, Vec<Tried>) = (None, Vec::new());
-    let mut told: HashSet<String> = HashSet::new();
+    let mut reported: HashSet<String> = HashSet::new();
     let sha256 = digest(folder)?;
     let limit = Duration::from_secs_f64(source.max_seconds());
     let begin = Instant::now();
@@ -58,7 +58,7 @@ pub fn train(source: &SourceArgs, folder: &Path, task: &Task<'_>, console: &Cons
         };
         // Every kind of features meets the same broken photos, and some may find others too small.
         let broken = &extracted.broken;
-        let news: Vec<_> = broken.iter().filter(|one| told.insert(one.name.clone())).cloned().collect();
+        let news: Vec<_> = broken.iter().filter(|one| reported.insert(one.name.clone())).cloned().collect();
         images::tell_broken(&news, images::LEFT_OUT, console);
         let mut left_out = left_out.clone();
         left_out.broken.extend(images::unreadable(broken));

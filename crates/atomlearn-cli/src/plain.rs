@@ -44,12 +44,49 @@ pub fn printable_table(text: &str, styled: bool) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// A message of the library with its options as flags.
+/// A message of the library with its options as flags, to be typed as they stand.
 pub fn with_flags(message: &str) -> String {
     atomlearn::options_in_words(message, |name, value| match value {
-        Some(value) => format!("--{name} {value}"),
+        Some(value) => format!("--{name} {}", shell_word(value)),
         None => format!("--{name}"),
     })
+}
+
+/// Lines of at most `width` letters, broken between words; further lines are indented as the first is. Lines of tables stay,
+/// and so does what stands between backticks, which is there to be copied.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| wrapped_line(line, width)).collect();
+    lines.join("\n")
+}
+
+fn wrapped_line(line: &str, width: usize) -> String {
+    if line.chars().count() <= width || line.contains(['─', '═', '│', '\x1b']) {
+        return line.to_string();
+    }
+    let text = line.trim_start();
+    let indent = &line[..line.len() - text.len()];
+    let (mut words, mut quoted): (Vec<String>, bool) = (Vec::new(), false);
+    for word in text.split(' ') {
+        match words.last_mut().filter(|_| quoted) {
+            Some(last) => *last = format!("{last} {word}"),
+            None => words.push(word.to_string()),
+        }
+        quoted ^= word.matches('`').count() % 2 == 1;
+    }
+    let (mut out, mut used) = (String::new(), 0);
+    for word in words {
+        let letters = word.chars().count();
+        if used == 0 || used + 1 + letters > width {
+            out += if used == 0 { "" } else { "\n" };
+            out += indent;
+            used = indent.len() + letters;
+        } else {
+            out.push(' ');
+            used += 1 + letters;
+        }
+        out += &word;
+    }
+    out
 }
 
 /// At most the first `most` letters, printable.
@@ -121,6 +158,16 @@ mod tests {
         assert_eq!(brief("żółw", 4), "żółw");
         assert_eq!(brief("żółwie", 4), "żółw...");
         assert_eq!(brief(&"x".repeat(10 << 20), 3), "xxx...");
+    }
+
+    #[test]
+    fn sentences_are_wrapped_between_words_and_commands_stay_whole() {
+        assert_eq!(wrapped("one two three", 9), "one two\nthree");
+        assert_eq!(wrapped("  ab cd ef\nshort", 7), "  ab cd\n  ef\nshort");
+        assert_eq!(wrapped("type `a b c d e` now", 8), "type\n`a b c d e`\nnow");
+        assert_eq!(wrapped("─────────", 4), "─────────");
+        assert_eq!(wrapped("a lone ` does no harm here", 12), "a lone\n` does no harm here");
+        assert_eq!(wrapped("", 4), "");
     }
 
     #[test]

@@ -145,7 +145,7 @@ fn the_reference_page_is_current() {
     let stored = read(&path);
     assert!(
         stored == page,
-        "docs/reference/cli.md is out of date; run this test with ATOMLEARN_UPDATE=1 to write it anew"
+        "docs/reference/cli.md is out of date; run this test with ATOMLEARN_UPDATE=1 to write it again"
     );
 }
 

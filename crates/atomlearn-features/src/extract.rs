@@ -196,20 +196,24 @@ pub(crate) fn take_broken<T>(
     }
     broken.sort_by_key(|broken| broken.place);
     if !broken.is_empty() && !skip_broken {
-        let listed: Vec<String> =
-            broken.iter().take(NAMED).map(|broken| format!("\n  {}: {}", broken.name, broken.why)).collect();
-        let more = match broken.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!("\n  and {more} more"),
-        };
-        return Err(Error::Data(format!(
-            "{} of {} images cannot be used; fix or remove them, or skip them with option `skip-broken`:{}{more}",
-            broken.len(),
-            good.len() + broken.len(),
-            listed.concat()
-        )));
+        return Err(refusal(&broken, good.len() + broken.len()));
     }
     Ok((good, broken))
+}
+
+/// What to say of broken images, of `total`, that may not be left out.
+pub fn refusal(broken: &[Broken], total: usize) -> Error {
+    let listed: Vec<String> =
+        broken.iter().take(NAMED).map(|broken| format!("\n  {}: {}", broken.name, broken.why)).collect();
+    let more = match broken.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    Error::Data(format!(
+        "{} of {total} images cannot be used; fix or remove them, or skip them with option `skip-broken`:{}{more}",
+        broken.len(),
+        listed.concat()
+    ))
 }
 
 /// The error without the path, which stands beside it.

@@ -23,7 +23,7 @@ mod sift;
 
 pub use augment::Augment;
 pub use export::{Exported, export_with_map};
-pub use extract::{Broken, Extracted, Handling, ImageObserver, extract, fit};
+pub use extract::{Broken, Extracted, Handling, ImageObserver, extract, fit, refusal};
 pub use fingerprint::Fingerprint;
 pub use fisher::FisherSpec;
 pub use frame::{Crop, Fit, Frame};

@@ -298,7 +298,7 @@ fn auto_findings() -> String {
     let train = data.dataset(&places).unwrap();
     let model =
         Model::train(method("auto").unwrap(), &Values::new(), &"none".parse().unwrap(), &train, &mut ()).unwrap();
-    auto_page(&Findings::new(&model, &data, &places).unwrap()).unwrap()
+    auto_page(&Findings::new(&model, &data, &places).unwrap(), Some("atomlearn auto digits.npz")).unwrap()
 }
 
 #[test]

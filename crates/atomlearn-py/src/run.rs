@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// A pool that stays with the calling thread. New threads for every call would take longer to start than a small prediction,
-/// and new memory, which the system has to clear first. Threads do not survive a fork, so a child process starts anew.
+/// and new memory, which the system has to clear first. Threads do not survive a fork, so a child process starts its own.
 pub fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let process = std::process::id();
     POOL.with_borrow_mut(|held| {

@@ -4,6 +4,9 @@ const SEPARATORS = /[,;\s]+/;
 const LARGEST = 1024; // Longest side of a picture that is averaged exactly; larger ones are shrunk by the browser first.
 const PICTURES = /\.(png|jpe?g|gif|bmp|webp|avif|heic|heif|tiff?|p[bgpn]m|svg)$/i;
 
+/** Whether text holds nothing but numbers. */
+export const onlyNumbers = text => text.split(SEPARATORS).every(word => word === "" || Number.isFinite(Number(word)));
+
 /** Rows of numbers from text; throws with a sentence that says what is wrong. */
 export function rowsOf(text, features) {
   const lines = text.split(/\r?\n/).map(line => line.trim()).filter(line => line !== "");

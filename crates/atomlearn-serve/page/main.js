@@ -1,12 +1,13 @@
 // Puts the page together: where samples come from, and the server that explains them.
 
 import { greys } from "./picture.js";
-import { isTable, kindOf, ordered, pictureShares, rowsOf } from "./input.js";
+import { isTable, kindOf, onlyNumbers, ordered, pictureShares, rowsOf } from "./input.js";
 import { FileList } from "./files.js";
 import { Pad } from "./pad.js";
 import { Camera, Photo } from "./photo.js";
 import { Show } from "./show.js";
 
+const NAMED = 20; // Columns that are named.
 const PAUSE = 60; // Milliseconds between two questions while somebody draws.
 const DIGIT_RANGE = [0, 16], PICTURE_RANGE = [0, 255];
 const element = id => document.getElementById(id);
@@ -97,6 +98,16 @@ function useFiles(chosen) {
   else if (chosen[0]) useFile(chosen[0]);
 }
 
+/** Takes a table. Where the model knows its columns by name, the server finds them; what is only numbers goes by position. */
+function useText(text, bytes = text) {
+  if (facts.columns && !onlyNumbers(text)) {
+    pad?.wipe();
+    use({ type: "text/csv", body: () => bytes, count: null });
+  } else {
+    useRows(rowsOf(text, facts.n_features));
+  }
+}
+
 async function useFile(file) {
   element("row").value = 1;
   try {
@@ -110,7 +121,7 @@ async function useFile(file) {
       const shares = await pictureShares(file, facts.image, element("invert").checked);
       useRows([ordered(shares, facts.image, facts.range ?? PICTURE_RANGE)]);
     } else {
-      useRows(rowsOf(await file.text(), facts.n_features));
+      useText(await file.text(), await file.arrayBuffer());
     }
   } catch (error) {
     fail(error.message);
@@ -120,7 +131,7 @@ async function useFile(file) {
 function useNumbers() {
   element("row").value = 1;
   try {
-    useRows(rowsOf(element("numbers").value, facts.n_features));
+    useText(element("numbers").value);
   } catch (error) {
     fail(error.message);
   }
@@ -158,9 +169,16 @@ function startExamples({ unseen, items }) {
   element("examples-list").append(...items.map(button));
 }
 
+/** Names in a sentence, not too many. */
+const listed = names => (names.length > NAMED ? `${names.slice(0, NAMED).join(", ")} and ${names.length - NAMED} more` : names.join(", "));
+
 function startFiles() {
   const image = facts.image ? `, or a picture (made grey and ${facts.image.cols} × ${facts.image.rows} pixels)` : "";
-  element("file-help").textContent = `A sample has ${facts.n_features} numbers. Files: text or CSV with one sample a line, a NumPy array (.npy)${image}. They can also be dropped here.`;
+  const sample = facts.columns
+    ? `The columns are ${listed(facts.columns)}. Files: CSV whose first row names them, in any order`
+    : `A sample has ${facts.n_features} numbers. Files: text or CSV with one sample a line`;
+  element("file-help").textContent = `${sample}, a NumPy array (.npy)${image}. They can also be dropped here.`;
+  if (pad === null && !facts.examples && !facts.photos) element("waiting").textContent = "Nothing to decide yet: paste a sample, or choose a file.";
   element("invert-label").hidden = !facts.image;
   element("own").open = pad === null && !facts.photos;
   element("use-numbers").addEventListener("click", useNumbers);

@@ -8,6 +8,13 @@ const STEPS = 120;
 const UNLIKE = 0.01; // Samples with a smaller p-value are called unlike those of training.
 const element = id => document.getElementById(id);
 const number = value => (Number.isFinite(value) ? value.toPrecision(4).replace(/^-/, "−") : value > 0 ? "∞" : "−∞");
+/** A number with as many decimals as the largest of its column needs, so that small ones are not longer. */
+const beside = (value, largest) => {
+  if (!Number.isFinite(value)) return number(value);
+  const decimals = Math.min(12, Math.max(0, 3 - Math.floor(Math.log10(largest))));
+  const text = value.toFixed(decimals);
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
+};
 const best = scores => scores.reduce((held, value, c) => (value > scores[held] ? c : held), 0);
 
 /** The weight at a place of the slider: 0 at its left end, then 0.01 to 1000. */
@@ -39,6 +46,9 @@ export class Show {
     for (const scores of Object.values(explanation.scores)) scores.forEach((value, c) => { if (value === null) scores[c] = -Infinity; });
     this.explanation = explanation;
     this.regions.hide();
+    const notes = explanation.notes ?? [];
+    element("notes").hidden = notes.length === 0;
+    element("notes").textContent = notes.join("; ");
     element("waiting").hidden = true;
     element("result").hidden = false;
     // Few pixels are shown as squares; faces look better smooth.
@@ -141,7 +151,7 @@ export class Show {
     const share = kind === "length" ? value / size : kind === "both-ways" ? Math.abs(value) / size / 2 : (value - low) / (high - low || 1);
     bar.style.width = `${(100 * Math.max(0.01, share)).toFixed(1)}%`;
     const chosen = best(good ?? values) === c;
-    return make("td", {}, make("span", { class: `bar ${kind}` }, bar), make(chosen ? "b" : "span", { class: "value" }, number(values[c])));
+    return make("td", {}, make("span", { class: `bar ${kind}` }, bar), make(chosen ? "b" : "span", { class: "value" }, beside(values[c], size)));
   }
 
   /** Atoms of a photo's features that are no pixels look like nothing: their classes are shown instead. */

@@ -77,12 +77,17 @@ mod tests {
         assert_eq!(drift.read(), DriftReading { distance: None, window: 0, samples: 0, outliers: 0 });
         let uniform: Vec<f64> = (0..2000).map(|i| f64::from(i * 7 % 1000) / 1000.0 + 0.0005).collect();
         drift.add(&uniform);
-        let told = drift.read();
-        assert!(told.distance.unwrap() < 0.001 && told.window == WINDOW && told.samples == 2000 && told.outliers == 20);
+        let reading = drift.read();
+        assert!(
+            reading.distance.unwrap() < 0.001
+                && reading.window == WINDOW
+                && reading.samples == 2000
+                && reading.outliers == 20
+        );
         // A quarter of the window comes from elsewhere.
         drift.add(&[0.001; 250]);
-        let told = drift.read();
-        assert!((told.distance.unwrap() - 0.25).abs() < 0.02 && told.outliers == 270, "{told:?}");
+        let reading = drift.read();
+        assert!((reading.distance.unwrap() - 0.25).abs() < 0.02 && reading.outliers == 270, "{reading:?}");
         drift.add(&[0.001; WINDOW]);
         assert!(drift.read().distance.unwrap() > 0.99);
     }

@@ -134,12 +134,12 @@ impl Models {
     pub async fn reload(&self) -> Vec<Result<String, String>> {
         let _alone = self.reloading.lock().await;
         let before = self.now();
-        let (mut models, mut told) = (Vec::new(), Vec::new());
+        let (mut models, mut outcomes) = (Vec::new(), Vec::new());
         for (served, load) in before.models.iter().zip(&self.loads) {
             let name = &served.subject.name;
             let Some(load) = load.clone() else {
                 models.push(served.clone());
-                told.push(Err(format!("model `{name}` has no file to be read again from")));
+                outcomes.push(Err(format!("model `{name}` has no file to be read again from")));
                 continue;
             };
             let (own, metrics, config) = (name.clone(), self.metrics.clone(), self.config.clone());
@@ -150,7 +150,7 @@ impl Models {
             };
             let read = tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Err("reading it broke down".into()));
             self.metrics.reloaded(read.is_ok());
-            told.push(match &read {
+            outcomes.push(match &read {
                 Ok(_) => Ok(format!("model `{name}` was read again")),
                 Err(why) => Err(format!("model `{name}` stays as it was: {why}")),
             });
@@ -158,6 +158,6 @@ impl Models {
         }
         let after = Generation::new(models, &self.config);
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = after;
-        told
+        outcomes
     }
 }

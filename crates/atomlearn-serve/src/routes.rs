@@ -177,7 +177,6 @@ impl App {
             Task::Explain { .. } => off_thread(usize::MAX, move || question.answer(&subject, &samples)).await,
             Task::Predict(wanted) => {
                 let Samples { x, notes, .. } = samples;
-                let mut told = None;
                 let p_values = if wanted.outlier || served.drift.is_some() {
                     let (subject, x) = (subject.clone(), x.clone());
                     off_thread(8 * x.nrows() * x.ncols(), move || p_values(&subject, &x, true)).await?
@@ -187,12 +186,10 @@ impl App {
                 if let (Some(drift), Some(p_values)) = (&served.drift, &p_values) {
                     drift.add(p_values);
                 }
-                if wanted.outlier {
-                    told = p_values;
-                }
+                let p_values = p_values.filter(|_| wanted.outlier);
                 let scores = served.batches.scores(x).await?;
                 let size = 8 * scores.nrows() * scores.ncols();
-                off_thread(size, move || answer_of_scores(&subject, wanted, &scores, told, &notes)).await
+                off_thread(size, move || answer_of_scores(&subject, wanted, &scores, p_values, &notes)).await
             }
         }
     }

@@ -153,9 +153,9 @@ fn for_clients(text: &str) -> String {
     // The fact comes first; of the advice after it, what needs an option is left out.
     let mut clauses = text.split("; ");
     let fact = clauses.next().unwrap_or_default().to_string();
-    clauses.fold(fact, |told, clause| {
+    clauses.fold(fact, |text, clause| {
         let advice: Vec<&str> = clause.split(", or ").filter(|advice| !advice.contains("option `")).collect();
-        if advice.is_empty() { told } else { format!("{told}; {}", advice.join(", or ")) }
+        if advice.is_empty() { text } else { format!("{text}; {}", advice.join(", or ")) }
     })
 }
 

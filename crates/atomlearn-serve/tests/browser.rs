@@ -117,6 +117,9 @@ fn the_page_in_a_browser() {
     colors(&mut browser);
     silent(&browser, &digits.url());
     other_methods(&mut browser, &table);
+    let mut model = common::blobs_model("crc", "unit");
+    model.schema = Some(io::TableSchema::of_numbers(["a", "b", "c", "d", "e", "f"].map(String::from)));
+    tables(&mut browser, &Running::start(Subject::new(model, "named", None, None), common::config()));
 }
 
 /// The slider changes the decision by what the page holds already, and the reset brings the model's own back.
@@ -235,6 +238,32 @@ fn other_methods(browser: &mut Browser, table: &Running) {
     );
     browser.screenshot("table-390-light").unwrap();
     silent(browser, &table.url());
+}
+
+/// Where the model knows its columns by name, so does the page: their order does not matter.
+fn tables(browser: &mut Browser, named: &Running) {
+    browser.device(390, 900, false).unwrap();
+    open(browser, &named.url());
+    assert!(browser.eval("document.getElementById('file-help').textContent").unwrap().to_string().contains("a, b, c"));
+    let mut shown = |text: &str, until: &str| {
+        browser.eval(&format!("document.getElementById('numbers').value = {}", json!(text))).unwrap();
+        browser.eval("document.getElementById('use-numbers').click()").unwrap();
+        browser.wait_for(until).unwrap();
+        browser.eval("document.getElementById('bars').textContent").unwrap()
+    };
+    let answered = |rows: usize| {
+        let which = format!("document.getElementById('rows').textContent === 'of {rows}'");
+        format!("{which} && !document.getElementById('result').hidden && document.getElementById('error').hidden")
+    };
+    let straight = shown("1 2 3 4 5 7", &answered(1));
+    let table = shown("a,b,c,d,e,f\n1,2,3,4,5,7\n0,0,0,0,0,1\n", &answered(2));
+    let turned = shown("f;e;more;d;c;b;a\n7;5;x;4;3;2;1\n1;0;x;0;0;0;0\n0;1;x;0;0;0;0\n", &answered(3));
+    assert_eq!((&table, &turned), (&straight, &straight));
+    shown("a,b\n1,2\n", "document.getElementById('error').textContent.includes('`c`')");
+    // What is said of the table stands beside the decision.
+    shown("f,e,more,d,c,b,a\n7,5,x,4,3,2,1\n", &answered(1));
+    assert!(browser.eval("document.getElementById('notes').textContent").unwrap().to_string().contains("more"));
+    check(browser, "named", false);
 }
 
 /// Stripes across or down, with a little noise.

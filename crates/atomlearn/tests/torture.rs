@@ -1,5 +1,5 @@
 //! Every method on data that breaks careless arithmetic: each cell is a typed error or a finite model, which beats chance
-//! where the data allow it. The table in `docs/measurements/torture.md` is what this test finds; `ATOMLEARN_UPDATE=1` writes it anew.
+//! where the data allow it. The table in `docs/measurements/torture.md` is what this test finds; `ATOMLEARN_UPDATE=1` writes it again.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -219,6 +219,6 @@ fn every_method_survives_every_case_and_the_table_says_so() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == table,
-        "docs/measurements/torture.md is out of date; ATOMLEARN_UPDATE=1 writes it anew\n{table}"
+        "docs/measurements/torture.md is out of date; ATOMLEARN_UPDATE=1 writes it again\n{table}"
     );
 }

@@ -1,5 +1,6 @@
 //! `atomlearn auto`: from a data file to a model, and what there is to know about both, in one command.
 
+use super::compare::origin;
 use super::evaluate::align_right;
 use crate::console::Console;
 use crate::data::table_json;
@@ -9,11 +10,11 @@ use crate::plain::{NAME_LETTERS, brief, shell_word, spreadsheet_safe};
 use crate::settings;
 use crate::training::{self, SourceArgs, Task, Trained};
 use atomlearn::methods::auto::ChosenReading;
-use atomlearn::registry;
+use atomlearn::{Model, registry};
 use atomlearn_lab::data::Naming;
 use atomlearn_lab::findings::{Findings, MAPS_TRIED, NamedSuspicious, reading_text};
 use atomlearn_lab::report;
-use atomlearn_lab::tables::{plain_table, seconds};
+use atomlearn_lab::tables::{counted, plain_table, seconds};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     let task = Task { method, params, prep, checkpoint: None, resume: false };
     let trained = training::train(&args.source, &args.data, task, console)?;
     let found = Findings::new(&trained.model, &trained.data, &trained.places);
-    let found = found.ok_or_else(|| Failure::failed("the model has no report"))?;
+    let mut found = found.ok_or_else(|| Failure::failed("the model has no report"))?;
+    found.words.extend(features_words(&trained.model).map(|words| ("features", words)));
     if console.json {
         trained.trace.warnings.iter().for_each(|warning| console.warn(warning));
     }
@@ -87,7 +89,8 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         write_output(Some(path), &suspicious_csv(&found, args.excel_safe)?, console)?;
     }
     if let Some(path) = &args.report {
-        write_output(Some(path), report::auto_page(&found)?.as_bytes(), console)?;
+        let command = origin(None, console).command;
+        write_output(Some(path), report::auto_page(&found, command.as_deref())?.as_bytes(), console)?;
     }
     let next = next_command(args, &trained, console);
     if console.json {
@@ -170,23 +173,14 @@ fn as_json(args: &Args, trained: &Trained, found: &Findings, next: &str) -> Valu
 fn text(args: &Args, trained: &Trained, found: &Findings, console: &Console) -> String {
     let part = if found.trained_on == found.data.samples { "" } else { " (the is_train part)" };
     let mut text = format!(
-        "{}: {} samples{part}, {} features, {} classes; trained in {} s\n\n",
+        "{}: {} samples{part}, {}, {} classes; trained in {} s\n\n",
         found.data.path,
         found.trained_on,
-        found.data.features,
+        counted(found.data.features, "feature"),
         found.data.classes,
         seconds(trained.seconds)
     );
     let mut facts = found.words.clone();
-    if let Some(features) = &trained.model.features {
-        let title = features.header.get("title").and_then(Value::as_str).unwrap_or_default();
-        let chosen = if trained.model.info.values().contains_key(MAPS_TRIED) {
-            ", the best by leave-one-out of those tried"
-        } else {
-            ""
-        };
-        facts.push(("features", format!("{title}{chosen}")));
-    }
     facts.extend(trained.trace.warnings.iter().map(|warning| ("warning", warning.clone())));
     facts.push(("suspicious", suspicious_words(args, found)));
     text += &console.facts(&facts);
@@ -202,6 +196,13 @@ fn text(args: &Args, trained: &Trained, found: &Findings, console: &Console) -> 
         text += &format!("\nWritten: {}\n", written.join("; "));
     }
     text
+}
+
+/// What made numbers of photos.
+fn features_words(model: &Model) -> Option<String> {
+    let title = model.features.as_ref()?.header.get("title").and_then(Value::as_str).unwrap_or_default();
+    let chosen = model.info.values().contains_key(MAPS_TRIED);
+    Some(format!("{title}{}", if chosen { ", the best by leave-one-out of those tried" } else { "" }))
 }
 
 fn suspicious_words(args: &Args, found: &Findings) -> String {

@@ -195,7 +195,14 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let plan = Plan { data: &data, splits: &splits, prep: &prep, entries: &entries };
     let look_inside = args.report.is_some() || args.records.is_some();
-    let from = origin(Some((&args.data, &args.reading)), console);
+    let mut from = origin(Some((&args.data, &args.reading)), console);
+    if args.data.is_dir() {
+        // The features that were compared, for the command that trains on all photos.
+        let usual = if data.image_shape.is_some() { "pixels" } else { "fisher" };
+        let kind = args.features.as_deref().unwrap_or(usual).to_string();
+        let flags = ["--features".to_string(), kind].into_iter().chain(typed_flags::<FeatureArgs>(&console.typed));
+        from.data_args = from.data_args.map(|data| format!("{data} {}", quoted(flags)));
+    }
     let mut records = run_plan(&plan, &kept, look_inside, from.clone(), console)?;
     if args.learning_curve {
         for splits in splits.shorter(&data) {
@@ -250,6 +257,23 @@ pub fn origin(data: Option<(&Path, &DataArgs)>, console: &Console) -> Origin {
     let command = quoted(std::iter::once("atomlearn".to_string()).chain(console.typed.iter().cloned()));
     let data = data.filter(|(path, _)| *path != Path::new("-"));
     Origin { command: Some(command), data_args: data.map(|(path, reading)| reading.typed(path)) }
+}
+
+/// The flags of `A` among the words that were typed, with their values.
+fn typed_flags<A: clap::Args>(typed: &[String]) -> Vec<String> {
+    let known = A::augment_args(clap::Command::new("flags"));
+    let mut found = Vec::new();
+    let mut words = typed.iter();
+    while let Some(word) = words.next() {
+        let Some(flag) = word.strip_prefix("--") else { continue };
+        let name = flag.split('=').next();
+        let Some(argument) = known.get_arguments().find(|argument| argument.get_long() == name) else { continue };
+        found.push(word.clone());
+        if argument.get_action().takes_values() && !flag.contains('=') {
+            found.extend(words.next().cloned());
+        }
+    }
+    found
 }
 
 /// The data; of photos, features are made of every training part when its turn comes.
@@ -368,7 +392,7 @@ pub fn print_table(comparison: &Comparison, console: &Console) -> Result<(), Fai
     if let Some(sentence) = tables::no_better_than_guessing(comparison) {
         text += &format!("\n{sentence}\n");
     }
-    console.print(&text)
+    console.print_report(&text)
 }
 
 /// The comparison that the records of one plan make.

@@ -134,7 +134,7 @@ fn fit(args: &Args, folder: &Path, console: &Console) -> Result<Made, Failure> {
     if spec.learns() && is_train.is_none() {
         console.warn(
             "visual words and PCA are fitted on all images; with --train-per-class N they see the training part alone, and `compare \
-             FOLDER --features KIND` fits them anew on every training part",
+             FOLDER --features KIND` fits them again on every training part",
         );
     }
     let all = vec![true; images.len()];

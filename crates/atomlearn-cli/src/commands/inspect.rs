@@ -201,8 +201,8 @@ fn show_model(path: &Path, console: &Console) -> Result<(), Failure> {
         facts.push(("images", format!("are taken through {}", map_text(&content.header))));
     }
     // These are told above, or are long.
-    let told = [Info::FILES, Info::LEFT_OUT, findings::MAPS_TRIED, findings::MAP_GIVEN];
-    let notes = model.info.values().iter().filter(|(name, _)| !told.contains(&name.as_str()));
+    let shown = [Info::FILES, Info::LEFT_OUT, findings::MAPS_TRIED, findings::MAP_GIVEN];
+    let notes = model.info.values().iter().filter(|(name, _)| !shown.contains(&name.as_str()));
     facts.extend(notes.map(|(name, value)| (name.as_str(), info_text(value))));
     console.print(&console.facts(&facts))
 }

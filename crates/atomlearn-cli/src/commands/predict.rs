@@ -87,10 +87,10 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         None => (args.reading.read_for(&args.data, &model, args.skip_broken, console)?, None),
     };
     // Of photos the reasons were told one by one.
-    let told = left_out.is_some();
+    let reasons_shown = left_out.is_some();
     let columns = Columns { scores: args.scores, proba: args.proba, probability };
-    let answers =
-        Answers::new(args, columns, &model, rule, &source.raw, told, console).map_err(|e| in_data(e, &source.name))?;
+    let answers = Answers::new(args, columns, &model, rule, &source.raw, reasons_shown, console)
+        .map_err(|e| in_data(e, &source.name))?;
     if console.json {
         let mut result = json!({
             "schema": "atomlearn.predict/1",
@@ -181,7 +181,7 @@ impl Answers {
         model: &Model,
         rule: &str,
         raw: &RawData,
-        told: bool,
+        reasons_shown: bool,
         console: &Console,
     ) -> atomlearn::Result<Self> {
         let is_broken = |j: usize| args.skip_broken && raw.x.col(j).iter().any(|value| !value.is_finite());
@@ -190,7 +190,7 @@ impl Answers {
         if count == 0 {
             return Self::of(columns, model, rule, raw.x.as_ref(), broken);
         }
-        if !told {
+        if !reasons_shown {
             warn_broken(raw, &broken, count, console);
         }
         // They are scored as anything and nobody looks.

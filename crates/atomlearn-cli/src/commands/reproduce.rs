@@ -124,7 +124,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
         Format::Terminal => {
             let notes: String = table.notes.iter().map(|note| format!("- {note}\n")).collect();
             let body = cells.terminal(console.width(), console.color);
-            console.print(&format!("{}\n{body}\n{}{notes}", table.caption(), table.legend()))
+            console.print_report(&format!("{}\n{body}\n{}{notes}", table.caption(), table.legend()))
         }
         Format::Markdown => console.print(&cells.markdown()),
         Format::Csv => console.print(&cells.csv()),

@@ -107,17 +107,17 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     }
     let ready = |address: SocketAddr| {
         let url = format!("http://{address}/");
-        let told = if console.json {
+        let printed = if console.json {
             console.print_json(&json!({"schema": "atomlearn.serve/1", "url": url}))
         } else {
             console.print(&url)
         };
         // Nobody reads stdout: the server works all the same.
-        drop(told);
+        drop(printed);
         console.note("Open it in a browser, or POST samples to /predict. Ctrl-C stops.");
     };
     let quiet = console.is_quiet();
-    let reloaded = move |told: Result<String, String>| match told {
+    let reloaded = move |outcome: Result<String, String>| match outcome {
         Ok(text) if quiet => drop(text),
         Ok(text) => eprintln!("{text}"),
         Err(text) => eprintln!("warning: {text}"),

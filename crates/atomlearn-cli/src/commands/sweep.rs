@@ -90,7 +90,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if console.json {
         return console.print_json(&sweep);
     }
-    console.print(&sweep.terminal(console.width(), console.color))
+    console.print_report(&sweep.terminal(console.width(), console.color))
 }
 
 /// The values to try: given, or the registry's.

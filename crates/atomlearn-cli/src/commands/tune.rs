@@ -120,7 +120,7 @@ pub fn run(args: &Args, console: &Console) -> Result<(), Failure> {
     if console.json {
         return console.print_json(&tuned);
     }
-    console.print(&tune_table::terminal(&tuned, console.width(), console.color))
+    console.print_report(&tune_table::terminal(&tuned, console.width(), console.color))
 }
 
 /// The samples that may be seen.

@@ -57,6 +57,10 @@ fn wrong_usage() {
     place.refuses("compare data.csv --train-per-class 2 --folds 3", 2, &["--folds", "--train-per-class"]);
     place.refuses("compare data.csv --folds 1", 2, &["at least two"]);
     place.refuses("compare data.csv --folds 99", 3, &["use fewer folds"]);
+    place.write("lone.csv", "a,b,class\n1,2,x\n2,3,y\n3,5,z\n");
+    place.refuses("compare lone.csv", 3, &["every class has a single sample", "two samples or more"]);
+    place.write("same.csv", "a,b,class\n1,2,x\n2,3,x\n3,5,x\n");
+    place.refuses("compare same.csv", 3, &["error: only one class (`x`)"]);
     place.refuses("compare data.csv --methods crc,crc --train-per-class 2", 2, &["named twice"]);
     let compare = "compare data.csv --methods crc,ridge --train-per-class 2";
     place.refuses(&format!("{compare} --set kappa=1"), 2, &["crc.kappa=1"]);

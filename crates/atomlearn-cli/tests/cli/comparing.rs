@@ -35,7 +35,7 @@ fn compare_needs_nothing_but_data() {
     assert_eq!((&of(&json, "auto")["prep"], &of(&json, "ridge")["prep"]), (&"none".into(), &Value::Null));
 
     let text = place.ok("compare data.csv --methods auto,ridge --report page.html");
-    assert!(text.contains("stratified 5-fold cross-validation, 2 times, seed 0"), "{text}");
+    assert!(text.contains("stratified 5-fold cross-validation, twice, seed 0"), "{text}");
     assert!(text.contains("Every sample is tested twice"), "{text}");
     assert!(text.contains("preprocessing unit (auto: none, it scales samples itself)"), "{text}");
     let page = String::from_utf8(read(&place.path("page.html"))).unwrap();

@@ -148,6 +148,24 @@ fn what_is_left_out_and_what_the_estimate_rests_on_is_told_everywhere() {
 }
 
 #[test]
+fn a_comparison_counts_broken_photos_first_and_says_how_to_train_on_what_it_compared() {
+    let place = Place::new();
+    small_photos(&place);
+    place.write("small/down/broken.jpg", "no image");
+    place.write("small/down/empty.png", "");
+    let all = std::fs::read_dir(place.path("small/down")).unwrap().count()
+        + std::fs::read_dir(place.path("small/across")).unwrap().count();
+    let line = "compare small --features fisher --methods ridge";
+    place.refuses(line, 3, &[&format!("2 of {all} images"), "down/empty.png: the file is empty", "--skip-broken"]);
+    assert!(!place.run(line).err.contains("split"), "{}", place.run(line).err);
+    let inspected = words(&place.ok("inspect small"));
+    assert!(inspected.contains("down/empty.png: the file is empty; write it again"), "{inspected}");
+    place.ok(&format!("compare small {PIXELS} --skip-broken --methods auto --folds 2 --report p.html"));
+    let page = String::from_utf8(crate::read(&place.path("p.html"))).unwrap();
+    assert!(page.contains(&format!("atomlearn train small {PIXELS} --skip-broken --method auto")));
+}
+
+#[test]
 fn training_photos_are_called_by_their_files() {
     let place = Place::new();
     small_photos(&place);

@@ -291,3 +291,13 @@ fn shards_follow_the_first_of_them_by_name() {
         place.json("inspect m.model --json")["feature_names"]
     );
 }
+
+#[test]
+fn what_to_type_can_be_typed_whatever_a_column_is_called() {
+    let place = Place::new();
+    let text = widened("it's \u{d8} (mm)", &|j| if j == 3 { "?".into() } else { format!("{j}") });
+    place.write("data.csv", &text);
+    let run = place.run("train data.csv --method ridge -o m.model");
+    assert_eq!(run.code, 3);
+    assert!(run.err.contains(r"--drop 'it'\''s Ø (mm)'"), "{}", run.err);
+}

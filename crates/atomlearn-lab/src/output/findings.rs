@@ -1,6 +1,6 @@
 //! What `auto` found out about data and model: one source for the terminal, JSON, the page, `inspect`, the model card and the server.
 
-use crate::output::tables::percent;
+use crate::output::tables::{percent, times};
 use crate::protocol::data::{DataInfo, LabData, Naming};
 use crate::protocol::twins::{self, Twins};
 use crate::stats::confusion::Confusion;
@@ -179,7 +179,7 @@ fn in_words(report: &AutoReport, groups: Option<usize>, in_part: bool) -> Vec<(&
     let every = || "none: every sample of every class was found".to_string();
     words.push(("weakest class", weakest(loo).map_or_else(every, weakest_text)));
     words.extend(most_confused(loo).map(|(truth, taken_for, count)| {
-        let times = if count == 1 { "once".into() } else { format!("{count} times") };
+        let times = times(count);
         ("most confused", format!("{truth} taken for {taken_for}, {times}"))
     }));
     words

@@ -27,7 +27,7 @@ use crate::records::results::{groups, learning_curve};
 use crate::run::reproduce::Reproduction;
 use atomlearn::{Error, Result};
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, context};
+use minijinja::{AutoEscape, Environment, HtmlEscape, context};
 use ranks::rank_plot;
 use section::{Section, section};
 use sensitivity::{SensitivityPlot, sensitivity};
@@ -123,10 +123,10 @@ fn published(ours: &Reproduction) -> Published {
     Published { title, caption: ours.caption(), head, rows, notes: ours.notes.clone() }
 }
 
-/// The page of what `auto` found.
-pub fn auto_page(findings: &Findings) -> Result<String> {
+/// The page of what `auto` found, and the command that made it.
+pub fn auto_page(findings: &Findings, command: Option<&str>) -> Result<String> {
     let page = Value::from(Serde(auto::page(findings)));
-    render("auto.html", context! { page, version => env!("CARGO_PKG_VERSION") })
+    render("auto.html", context! { page, command, version => env!("CARGO_PKG_VERSION") })
 }
 
 /// The critical-difference diagram alone, an SVG file.
@@ -140,10 +140,21 @@ fn render(template: &str, content: Value) -> Result<String> {
     let wrong = |e: minijinja::Error| Error::format("report", format!("{template} cannot be made: {e:#}"));
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("code", |text: String| Value::from_safe_string(marked(&text)));
     for (name, text) in TEMPLATES {
         environment.add_template(name, text).map_err(wrong)?;
     }
     environment.get_template(template).and_then(|template| template.render(content)).map_err(wrong)
+}
+
+/// Escaped, with what stands between backticks as code.
+fn marked(text: &str) -> String {
+    let parts: Vec<String> = text.split('`').map(|part| HtmlEscape(part).to_string()).collect();
+    let Some((first, rest)) = parts.split_first().filter(|(_, rest)| rest.len().is_multiple_of(2)) else {
+        return HtmlEscape(text).to_string();
+    };
+    let pairs = rest.chunks(2).map(|pair| format!("<code>{}</code>{}", pair[0], pair[1]));
+    first.clone() + &pairs.collect::<String>()
 }
 
 /// A share in per cent with two significant digits or so.

@@ -32,7 +32,13 @@ fn head(metric: Metric) -> Vec<String> {
 
 /// Per cent with as many digits as two hundred samples or more deserve.
 pub fn percent(value: f64) -> String {
-    format!("{:.2}", 100.0 * value)
+    // No sum of nothing may show as -0.00.
+    format!("{:.2}", 100.0 * value + 0.0)
+}
+
+/// A number of things, in the singular where it is one: `1 feature`, `2 features`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Seconds to three significant digits, and no finer than a tenth of a millisecond.
@@ -133,10 +139,10 @@ pub fn caption(comparison: &Comparison) -> String {
         format!("; parameters{whose} tuned within each training part")
     });
     format!(
-        "{}: {} samples, {} features, {} classes; {splits}{seed}; preprocessing {}{tuned}",
+        "{}: {} samples, {}, {} classes; {splits}{seed}; preprocessing {}{tuned}",
         data.path,
         data.samples,
-        data.features,
+        counted(data.features, "feature"),
         data.classes,
         prep_text(comparison)
     )
@@ -145,7 +151,7 @@ pub fn caption(comparison: &Comparison) -> String {
 fn splits_text(protocol: &Protocol) -> String {
     let groups = protocol.groups.as_ref().map_or(String::new(), |groups| format!(", {} kept whole", groups.text()));
     if let Some(folds) = protocol.folds {
-        let times = if protocol.repeats == 1 { "once".into() } else { format!("{} times", protocol.repeats) };
+        let times = times(protocol.repeats);
         return format!("stratified {folds}-fold cross-validation, {times}{groups}");
     }
     let per_class = match (protocol.train_at_least, protocol.train_per_class) {
@@ -157,13 +163,18 @@ fn splits_text(protocol: &Protocol) -> String {
     format!("{per_class}, {splits}{groups}")
 }
 
+/// How often, in words.
+pub fn times(n: usize) -> String {
+    match n {
+        1 => "once".into(),
+        2 => "twice".into(),
+        n => format!("{n} times"),
+    }
+}
+
 /// What cross-validation means for the numbers, where they come from it.
 pub fn folds_sentence(comparison: &Comparison) -> Option<String> {
-    let times = match comparison.protocol.repeats {
-        1 => "once".to_string(),
-        2 => "twice".to_string(),
-        n => format!("{n} times"),
-    };
+    let times = times(comparison.protocol.repeats);
     comparison.protocol.folds.map(|folds| {
         format!(
             "Every sample is tested {times}, each time by a model trained on the other {} of {folds} folds; intervals and tests \

@@ -75,7 +75,7 @@ impl Naming {
     }
 }
 
-/// Makes the features of all samples anew for every training part: for samples such as photos, whose features are learned.
+/// Makes the features of all samples again for every training part: for samples such as photos, whose features are learned.
 pub trait FeatureMaker: Send + Sync {
     /// Features learned from the samples at `train` alone.
     fn learn_from(&self, train: &[usize]) -> Result<Arc<MadeFeatures>>;
@@ -138,7 +138,7 @@ impl LabData {
     }
 
     /// As [`LabData::new`], for data that were read to be split later: what is learned about a table's columns (categories, values
-    /// for missing cells) is learned anew from every training part.
+    /// for missing cells) is learned again from every training part.
     pub fn to_split(path: &str, sha256: String, raw: RawData) -> Result<Self> {
         let by_part = raw.schema.as_ref().is_some_and(TableSchema::depends_on_part);
         Self::build(path, sha256, raw, by_part)
@@ -202,7 +202,7 @@ impl LabData {
         Some(Grouping { column: self.group_column.clone(), number: groups.len() })
     }
 
-    /// True if features are made anew from every training part.
+    /// True if features are made again from every training part.
     pub fn is_made(&self) -> bool {
         self.maker.is_some()
     }

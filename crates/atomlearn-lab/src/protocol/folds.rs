@@ -26,10 +26,20 @@ pub fn stratified(data: &LabData, places: &[usize], folds: usize, seed: u64) -> 
 /// Seeds of the cuts of a cross-validation lie this far apart, so that no two seeds that people choose share a cut.
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times anew. The splits of a cut stand together.
+/// Cross-validation of all data: cut into folds as by [`stratified`], `repeats` times. The splits of a cut stand together.
 pub fn cross_validation(data: &LabData, folds: usize, repeats: usize, seed: u64) -> Result<Splits> {
     if repeats == 0 {
         return Err(atomlearn::Error::param("repeats", 0, "must be at least 1"));
+    }
+    let n_classes = data.classes.len();
+    if n_classes == 1 {
+        let only = &data.classes[0];
+        let why = format!("only one class (`{only}`): a comparison needs samples of at least two classes");
+        return Err(atomlearn::Error::Data(why));
+    }
+    if data.targets.len() == n_classes {
+        let why = "every class has a single sample, so none can be held out; a comparison needs two samples or more of a class";
+        return Err(atomlearn::Error::Data(why.into()));
     }
     let places: Vec<usize> = (0..data.targets.len()).collect();
     let cut = |repeat: u64| stratified(data, &places, folds, seed.wrapping_add(STRIDE.wrapping_mul(repeat)));

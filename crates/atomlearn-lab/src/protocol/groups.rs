@@ -55,8 +55,9 @@ pub fn folds(data: &LabData, groups: &[usize], places: &[usize], folds: usize, s
     list.retain(|group| (0..n_classes).all(|c| group.of_class[c] == 0 || in_groups[c] > 1));
     if list.len() < folds {
         return Err(Error::Data(format!(
-            "{} groups that can be tested (no class lies in one of them alone) are too few for {folds} folds; use fewer folds",
-            list.len()
+            "{0} groups that can be tested (no class lies in one of them alone) are too few for {folds} folds; {1}",
+            list.len(),
+            if list.len() < 2 { "use larger data".into() } else { format!("use fewer folds, at most {}", list.len()) }
         )));
     }
     list.sort_by_key(|group| std::cmp::Reverse(group.places.len()));

@@ -167,9 +167,9 @@ mod tests {
     }
 
     fn read(file: &str, arrays: &[Named]) -> Result<(Vec<Split>, String)> {
-        let mut told = String::new();
-        let splits = splits(Path::new(file), arrays, 6, None, &mut |text| told += text)?;
-        Ok((splits, told))
+        let mut notes = String::new();
+        let splits = splits(Path::new(file), arrays, 6, None, &mut |text| notes += text)?;
+        Ok((splits, notes))
     }
 
     fn split(train: &[usize], test: &[usize]) -> Split {
@@ -179,16 +179,16 @@ mod tests {
     #[test]
     fn matlab_counts_from_one_and_python_from_zero() {
         let given = [array("trainIdx", &[&[1.0], &[6.0], &[2.0]]), array("testIdx", &[&[3.0], &[5.0]])];
-        let (found, told) = read("1.mat", &given).unwrap();
+        let (found, notes) = read("1.mat", &given).unwrap();
         assert_eq!(found, [split(&[0, 1, 5], &[2, 4])]);
-        assert!(told.contains("count from 1, as in MATLAB"), "{told}");
+        assert!(notes.contains("count from 1, as in MATLAB"), "{notes}");
         // A 0 among them settles it.
         let (found, _) = read("1.mat", &[array("train", &[&[0.0, 5.0]])]).unwrap();
         assert_eq!(found, [split(&[0, 5], &[1, 2, 3, 4])]);
-        let (found, told) = read("a.npy", &[array("a", &[&[1.0], &[3.0]])]).unwrap();
+        let (found, notes) = read("a.npy", &[array("a", &[&[1.0], &[3.0]])]).unwrap();
         assert_eq!(found, [split(&[1, 3], &[0, 2, 4, 5])]);
-        assert!(told.contains("count from 0"), "{told}");
-        assert!(told.contains("if they count from 1, say option `splits-from = 1`"), "{told}");
+        assert!(notes.contains("count from 0"), "{notes}");
+        assert!(notes.contains("if they count from 1, say option `splits-from = 1`"), "{notes}");
         let message = read("a.npy", &given).unwrap_err().to_string();
         assert!(message.contains("seem to count from 1"), "{message}");
         // Training and test places without a gap from 1 on, though the last samples are in no part.
@@ -198,8 +198,8 @@ mod tests {
         let said = |from: usize| splits(Path::new("a.npz"), &short, 6, Some(from), &mut |_| ()).unwrap();
         assert_eq!((said(1), said(0)), (vec![split(&[0, 3], &[1, 2])], vec![split(&[1, 4], &[2, 3])]));
         // With a gap, or with a 0 among them, there is no doubt.
-        let (found, told) = read("a.npz", &[array("train", &[&[2.0, 4.0]]), array("test", &[&[0.0]])]).unwrap();
-        assert!(found == [split(&[2, 4], &[0])] && told.ends_with("count from 0"), "{told}");
+        let (found, notes) = read("a.npz", &[array("train", &[&[2.0, 4.0]]), array("test", &[&[0.0]])]).unwrap();
+        assert!(found == [split(&[2, 4], &[0])] && notes.ends_with("count from 0"), "{notes}");
     }
 
     #[test]

@@ -20,7 +20,12 @@ pub fn warning(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<Stri
 ///
 /// Constant features do not count, and pixels are in one unit whatever they show.
 pub fn fact(data: &LabData, places: &[usize], prep: &PrepSpec) -> Option<String> {
-    let scaled = prep.described().any(|(_, step)| step.name == "standard");
+    // Within `views(...)` the steps of every view must.
+    let scales = |steps: &str| steps.split(',').any(|step| step.trim() == "standard");
+    let scaled = prep.described().any(|(written, step)| match written.strip_prefix("views(") {
+        Some(views) => views.trim_end_matches(')').split('|').all(|view| view.rsplit('=').next().is_some_and(scales)),
+        None => step.name == "standard",
+    });
     if scaled || data.image_shape.is_some() || places.len() < 2 {
         return None;
     }
@@ -77,6 +82,8 @@ mod tests {
         assert!(text.contains("`big` against") && text.contains("option `prep = standard`"), "{text}");
         assert_eq!(warning(&data, &all, &prep("standard,unit")), None);
         assert_eq!(warning(&data, &all, &prep("standard")), None);
+        assert_eq!(warning(&data, &all, &prep("views(a@1-2=standard|3-4=standard,unit)")), None);
+        assert!(warning(&data, &all, &prep("views(1-2=standard|3-4=unit)")).is_some());
         data.image_shape = Some(atomlearn::io::ImageShape { rows: 2, cols: 2, column_major: false });
         assert_eq!(warning(&data, &all, &prep("unit")), None);
     }

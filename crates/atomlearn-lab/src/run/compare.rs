@@ -268,7 +268,7 @@ impl Plan<'_> {
         Ok(records)
     }
 
-    /// That the preprocessing leaves features in very different units, where it does; features made anew of every part are not
+    /// That the preprocessing leaves features in very different units, where it does; features made again of every part are not
     /// known here.
     fn scales(&self) -> Option<String> {
         let all: Vec<usize> = (0..self.data.targets.len()).collect();

@@ -418,9 +418,10 @@ pub(super) fn checked_weight(path: &Path, weight: f64, place: impl Fn() -> Strin
         return Ok(weight);
     }
     Err(Error::Data(format!(
-        "{}: the weight of {} must be a number that is not negative; zero leaves the sample out",
+        "{}: the weight of {} {}, and must be a number that is not negative; zero leaves the sample out",
         path.display(),
-        place()
+        place(),
+        if weight.is_nan() { "is missing or no number".to_string() } else { format!("is {weight}") }
     )))
 }
 

@@ -98,7 +98,14 @@ fn grey(color: [u8; 3]) -> u8 {
 }
 
 fn decode(name: &Path, bytes: &[u8]) -> Result<Picture> {
-    let bad = |why: String| Error::format(name, format!("not a readable image ({why}); fix or remove it"));
+    // Decoders write over several lines.
+    let bad = |why: String| {
+        let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        Error::format(name, format!("not a readable image ({why}); fix or remove it"))
+    };
+    if bytes.is_empty() {
+        return Err(Error::format(name, "the file is empty; write it again"));
+    }
     if let Some(kind) = undecodable(bytes) {
         let advice = match kind {
             "HEIC" => {
@@ -225,6 +232,11 @@ mod tests {
         }
         let said = Picture::decode(Path::new("p.gif"), b"GIF89a\x01\0").unwrap_err().to_string();
         assert!(said.contains("GIF, which is not supported; save it as PNG"), "{said}");
+        // One line, whatever the decoder writes.
+        let said = Picture::decode(Path::new("p.jpg"), b"\xff\xd8\xff\xe0hello").unwrap_err().to_string();
+        assert!(said.contains("not a readable image") && !said.contains('\n'), "{said}");
+        let said = Picture::decode(Path::new("p.jpg"), b"").unwrap_err().to_string();
+        assert!(said.contains("the file is empty"), "{said}");
         assert_eq!(format_name(b"P5\n1 1\n255\n "), Some("PNM"));
         assert_eq!(format_name(b"hello"), None);
     }

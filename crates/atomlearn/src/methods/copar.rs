@@ -101,7 +101,8 @@ struct Iterate {
 impl Iterate {
     fn restore(state: State, train: &Dataset) -> Result<Self> {
         let unsettled = state.value("unsettled")?;
-        let (pace, value) = (state.value("pace")?, state.value_or_infinite("value")?);
+        let pace = state.value("pace")?;
+        let value = state.value_or_infinite("value")?;
         let mut parts = state.into_parts(train.classes());
         let (d, classes) = parts.take_class_atoms("dictionary", train.n_features())?;
         let shared = parts.take_shaped("shared", train.n_features(), None)?;

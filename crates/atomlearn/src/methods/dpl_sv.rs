@@ -231,7 +231,8 @@ impl DplSv {
     ) -> Result<DplSvModel> {
         let (full, train) = (span.full(), span.train());
         let z = projected(omega, train);
-        let (targets, tau) = (train.targets(), 1.0 / self.theta);
+        let targets = train.targets();
+        let tau = 1.0 / self.theta;
         let svm = if self.strength() > 0.0 {
             svm::settle(&z, &targets, svm.clone(), tau, watch)?
         } else {

@@ -3,7 +3,7 @@
 use super::axes::{Tick, tenth};
 use super::heat_map::{HeatMap, heat_map};
 use crate::output::findings::{CAUTION, Findings, gamma_text, guessing, view_text};
-use crate::output::tables::percent;
+use crate::output::tables::{counted, percent};
 use crate::stats::confusion::Confusion;
 use atomlearn::methods::auto::{ChosenReading, LooEstimate};
 use serde::Serialize;
@@ -81,7 +81,7 @@ pub fn page(found: &Findings) -> AutoPage {
     let report = &found.report;
     let file = found.data.path.rsplit(['/', '\\']).next().unwrap_or_default();
     let (caution, mut facts): (Vec<_>, Vec<_>) = found.words.iter().cloned().partition(|(name, _)| *name == CAUTION);
-    facts.extend(report.loo.as_ref().map(|loo| ("log-loss", format!("{:.4}", loo.log_loss))));
+    facts.extend(report.loo.as_ref().map(|loo| ("log-loss", log_loss_text(loo.log_loss))));
     let suspicious: Vec<SuspiciousRow> = found
         .contradicted()
         .take(MOST_SUSPICIOUS)
@@ -96,9 +96,9 @@ pub fn page(found: &Findings) -> AutoPage {
         title: file.to_string(),
         headline: report.loo.as_ref().map_or_else(|| "The accuracy cannot be estimated.".into(), headline),
         data: format!(
-            "{} samples of {} features in {} classes{}.",
+            "{} samples of {} in {} classes{}.",
             found.data.samples,
-            found.data.features,
+            counted(found.data.features, "feature"),
             found.data.classes,
             if found.trained_on == found.data.samples {
                 String::new()
@@ -127,6 +127,10 @@ pub fn page(found: &Findings) -> AutoPage {
         .filter_map(|(name, value)| Some((name, value?)))
         .collect(),
     }
+}
+
+fn log_loss_text(loss: f64) -> String {
+    format!("{loss:.4}: the mean of minus the logarithm of the probability that the true class got; 0 would be perfect")
 }
 
 fn headline(loo: &LooEstimate) -> String {

@@ -20,6 +20,8 @@ pub struct Scatter {
     /// Results that no other beats in both time and accuracy, joined.
     frontier: String,
     dots: Vec<Dot>,
+    /// Dots whose name finds no room.
+    unnamed: usize,
 }
 
 #[derive(Serialize)]
@@ -89,11 +91,12 @@ fn scatter(
     let labels = place_labels(&places, &names, width, height);
     let mut methods: Vec<&str> = shown.iter().map(|result| result.method.as_str()).collect();
     methods.dedup();
-    let dot = |((result, &(x, y)), label): ((&&MethodResult, &(f64, f64)), Label)| Dot {
-        x,
-        y,
-        title: format!("{}: {} %, {} s", label.text, percent(result.mean), seconds(time(result))),
-        color: methods.iter().position(|method| *method == result.method).unwrap_or(0) % 8,
+    let unnamed = labels.iter().filter(|label| label.text.is_empty()).count();
+    let dot = |(i, label): (usize, Label)| Dot {
+        x: places[i].0,
+        y: places[i].1,
+        title: format!("{}: {} %, {} s", names[i], percent(shown[i].mean), seconds(time(shown[i]))),
+        color: methods.iter().position(|method| *method == shown[i].method).unwrap_or(0) % 8,
         label,
     };
     let mut best: Vec<(f64, f64)> = places.clone();
@@ -112,11 +115,13 @@ fn scatter(
         x_ticks: x.ticks(if width > 400.0 { 8 } else { 4 }),
         y_ticks: y.ticks(5).into_iter().filter(|tick| tick.label.parse::<f64>().is_ok_and(|v| v <= 100.0)).collect(),
         frontier: best.iter().map(|(x, y)| format!("{x},{y}")).collect::<Vec<_>>().join(" "),
-        dots: shown.iter().zip(&places).zip(labels).map(dot).collect(),
+        dots: labels.into_iter().enumerate().map(dot).collect(),
+        unnamed,
     }
 }
 
-/// Puts each label where it covers least: beside its dot if there is room, else farther off with a leader.
+/// Puts each label where it covers nothing: beside its dot if there is room, else farther off with a leader. Where there is no
+/// room at all the label is empty.
 fn place_labels(dots: &[(f64, f64)], names: &[String], width: f64, height: f64) -> Vec<Label> {
     let around =
         |&(x, y): &(f64, f64)| Box { left: x - RADIUS, top: y - RADIUS, width: 2.0 * RADIUS, height: 2.0 * RADIUS };
@@ -129,19 +134,12 @@ fn place_labels(dots: &[(f64, f64)], names: &[String], width: f64, height: f64) 
     for i in order {
         let (x, y) = dots[i];
         let size = (LETTER * names[i].chars().count() as f64, LINE);
-        let mut best: Option<(f64, Box, bool)> = None;
-        for (candidate, leader) in candidates(x, y, size) {
+        let is_free = |candidate: &Box| {
             let covered: f64 = taken.iter().chain(&boxes).map(|other| candidate.overlap(other)).sum();
-            let outside = if candidate.inside(width, height) { 0.0 } else { 1e4 };
-            let cost = covered + outside;
-            if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-                best = Some((cost, candidate, leader));
-            }
-            if cost == 0.0 {
-                break;
-            }
-        }
-        if let Some((_, place, leader)) = best {
+            covered == 0.0 && candidate.inside(width, height)
+        };
+        let free = candidates(x, y, size).into_iter().find(|(candidate, _)| is_free(candidate));
+        if let Some((place, leader)) = free {
             boxes.push(place);
             labels[i] = Label { text: names[i].clone(), x: place.left, y: place.top + 0.78 * LINE, leader };
         }
@@ -177,6 +175,20 @@ fn candidates(x: f64, y: f64, (width, height): (f64, f64)) -> Vec<(Box, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_without_room_are_left_out() {
+        let dots: Vec<(f64, f64)> = (0..60).map(|i| (f64::from(i * 37 % 290), f64::from(i * 53 % 360))).collect();
+        let names: Vec<String> = (0..60).map(|i| format!("a long method {i}")).collect();
+        let labels = place_labels(&dots, &names, 290.0, 360.0);
+        let shown: Vec<Box> = labels
+            .iter()
+            .filter(|l| !l.text.is_empty())
+            .map(|l| Box { left: l.x, top: l.y - 0.78 * LINE, width: LETTER * l.text.len() as f64, height: LINE })
+            .collect();
+        assert!((5..60).contains(&shown.len()), "{}", shown.len());
+        assert!((0..shown.len()).all(|i| (0..i).all(|j| shown[i].overlap(&shown[j]) < 1e-9)));
+    }
 
     #[test]
     fn labels_of_a_crowd_do_not_overlap() {

@@ -9,7 +9,7 @@ use super::heat_map::{HeatMap, heat_map};
 use super::panel::Panel;
 use super::photos::{PhotoGallery, Photos, photo_gallery};
 use super::scatter::{Scatter, scatters};
-use crate::output::tables::{MAJORITY, is_best, latex, p_value, percent, prep_text, seconds};
+use crate::output::tables::{MAJORITY, is_best, latex, p_value, percent, prep_text, seconds, times};
 use crate::output::verdict::{LEVEL, Verdict, name, verdict};
 use crate::records::record::{Mistake, Record, Suspicion};
 use crate::records::results::{Comparison, CurvePoint, Majority, MethodResult, comparison, series};
@@ -293,8 +293,8 @@ fn protocol(comparison: &Comparison, records: &[&Record]) -> String {
     let seeded = layout.seed.map_or(String::new(), |seed| format!(" (seed {seed})"));
     let splits = match (layout.repeats, layout.seed) {
         (n, _) if layout.folds.is_some() => {
-            let (folds, times) = (layout.folds.unwrap_or(0), if n == 1 { "time" } else { "times" });
-            format!("Stratified {folds}-fold cross-validation, {n} {times}{seeded}: each split")
+            let folds = layout.folds.unwrap_or(0);
+            format!("Stratified {folds}-fold cross-validation, {}{seeded}: each split", times(n))
         }
         (1, None) => "One given split".to_string(),
         (1, Some(_)) => format!("One random split{seeded}"),

@@ -400,8 +400,8 @@ fn warnings_that_differ_in_numbers_are_one_and_paper_has_no_empty_headings() {
         record.warnings = vec![kept[record.split].into(), kept[2].into()];
     }
     let warnings = crate::records::results::comparisons(&records).remove(0).warnings;
-    let told: Vec<(&str, &[usize])> = warnings.iter().map(|w| (&w.text[..], &w.splits[..])).collect();
-    assert_eq!(told, [(kept[0], &[0, 1][..]), (kept[2], &[0, 1][..])]);
+    let found: Vec<(&str, &[usize])> = warnings.iter().map(|w| (&w.text[..], &w.splits[..])).collect();
+    assert_eq!(found, [(kept[0], &[0, 1][..]), (kept[2], &[0, 1][..])]);
     let page = page(&records).unwrap();
     for text in
         ["time of training and testing together", ".extras:not(:has(", "<div class=\"extras\">", "#glossary:not"]
@@ -430,4 +430,11 @@ fn an_atom_graph_that_joins_no_two_classes_is_not_drawn() {
     let classes = graph.classes.clone();
     graph.edges.retain(|&(i, j, _)| classes[i] == classes[j]);
     assert!(!page(&records).unwrap().contains("id=\"graph0\""));
+}
+
+#[test]
+fn what_stands_between_backticks_is_code_and_nothing_is_markup() {
+    assert_eq!(marked("type `a <b>` & `c`."), "type <code>a &lt;b&gt;</code> &amp; <code>c</code>.");
+    assert_eq!(marked("one ` alone <i>"), "one ` alone &lt;i&gt;");
+    assert_eq!(marked(""), "");
 }

@@ -242,7 +242,6 @@ impl Partitioned for Cadl {
         let mut draws = ClassDraws::new(n_classes, m, self.seed);
         drawn.iter().enumerate().for_each(|(c, &count)| drop(draws.atoms(c, count)));
         let progress = message.take_row("progress", 4)?;
-        let (fit, silence, ridge, change) = (progress[0], progress[1], progress[2], progress[3]);
         Ok(Box::new(CadlRounds {
             fixed: Fixed::new(&self, outers, moments, &mut ())?,
             params: self,
@@ -254,7 +253,7 @@ impl Partitioned for Cadl {
             analysis,
             svm,
             coding,
-            progress: CadlProgress { fit, silence, ridge, change },
+            progress: CadlProgress { fit: progress[0], silence: progress[1], ridge: progress[2], change: progress[3] },
         }))
     }
 }

@@ -44,8 +44,8 @@ fn terms_equal_the_definition() {
     for shared in [0, 2] {
         let (data, atoms, z) = problem(shared);
         let params = Copar { lambda: 0.2, eta: 0.3, ..Copar::default() };
-        let told: f64 = params.terms(&data, &atoms, &z).iter().map(|term| term.1).sum();
-        assert!((told - objective(&params, &data, &atoms, &z)).abs() < 1e-12);
+        let sum: f64 = params.terms(&data, &atoms, &z).iter().map(|term| term.1).sum();
+        assert!((sum - objective(&params, &data, &atoms, &z)).abs() < 1e-12);
     }
 }
 

@@ -35,8 +35,8 @@ fn both_steps_lower_the_objective_of_the_definition() {
                 before = objective(&params, &train, &d, &atoms, &z);
                 assert!(before <= coded + 1e-12 * coded, "{before} > {coded}");
                 assert!(column_norms(&d).iter().all(|norm| *norm <= 1.0 + 1e-12));
-                let told: f64 = params.terms(&train, &d, &atoms, &z).iter().map(|term| term.1).sum();
-                assert!((told - before).abs() < 1e-10);
+                let sum: f64 = params.terms(&train, &d, &atoms, &z).iter().map(|term| term.1).sum();
+                assert!((sum - before).abs() < 1e-10);
             }
         }
     }

@@ -134,7 +134,8 @@ impl LabelKsvd<'_> {
 
     /// Splits the stacked atoms: with `s_k = |d_k|`, `d_k <- d_k / s_k` and `w_k <- w_k / (g_c s_k)`.
     fn finish(&self, coder: &KsvdIteration<'_>) -> Result<SparseLinear> {
-        let (train, m) = (self.train(), self.train().n_features());
+        let train = self.train();
+        let m = train.n_features();
         let mut d = coder.atoms().subrows(0, m).to_owned();
         let lengths = lengths(&d);
         for (k, _) in lengths.iter().enumerate().filter(|(_, s)| **s < LABEL_ONLY) {

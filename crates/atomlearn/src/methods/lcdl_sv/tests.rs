@@ -139,7 +139,7 @@ fn samples_as_atoms_need_no_iterations() {
     assert!(rules.iter().all(|(_, scores)| best_class(scores) == test.targets()));
 }
 
-/// By training every fold anew with the chosen values and with the authors'.
+/// By training every fold again with the chosen values and with the authors'.
 #[test]
 fn the_choice_is_right_on_the_folds_at_least_as_often_as_the_authors_values() {
     let train = synth::blobs(4, 9, 12, 5);

@@ -35,8 +35,13 @@ impl Rounds for LinearSvmRounds {
     }
 
     fn ask(&self, _: &Moments) -> Result<Ask> {
-        let (pending, weights) = (self.0.pending(), self.0.weights(None));
-        Ok(Ask::Svm(SvmAsk { chain: None, lift: None, pending, weights, sums: PullAsk::None }))
+        Ok(Ask::Svm(SvmAsk {
+            chain: None,
+            lift: None,
+            pending: self.0.pending(),
+            weights: self.0.weights(None),
+            sums: PullAsk::None,
+        }))
     }
 
     fn absorb(&mut self, stats: &mut PartialStats, moments: &Moments, _: &mut dyn Observer) -> Result<Option<Parts>> {

@@ -50,8 +50,8 @@ fn with_weights(lambda1: f64, lambda2: f64) -> Lrsdl {
 fn terms_equal_the_definition() {
     let (data, held) = problem();
     let terms = with_weights(0.1, 0.3).code_step(&data, &held).terms(&held.z);
-    let told: f64 = terms.iter().map(|term| term.1).sum();
-    assert!((told - objective(&data, &held, (0.1, 0.3))).abs() < 1e-12);
+    let sum: f64 = terms.iter().map(|term| term.1).sum();
+    assert!((sum - objective(&data, &held, (0.1, 0.3))).abs() < 1e-12);
 }
 
 #[test]
