@@ -129,9 +129,10 @@ fn bombs_and_empty_pictures_are_refused_by_their_heads() {
     assert!(open(&bomb).contains("10000 x 10000 pixels"), "{}", open(&bomb));
     assert!(open(b"P5\n100000 100000\n255\n").contains("a.png"));
     assert!(open(b"P5\n10000 10000\n255\n").contains("make it smaller"));
-    for empty in [&b"P5\n0 5\n255\n"[..], b"P6\n5 0\n255\n", b"", b"P5", b"\xff\xd8\xff\xe0", b"BM"] {
+    for empty in [&b"P5\n0 5\n255\n"[..], b"P6\n5 0\n255\n", b"P5", b"\xff\xd8\xff\xe0", b"BM"] {
         assert!(open(empty).contains("not a readable image"), "{}", open(empty));
     }
+    assert!(open(b"").contains("the file is empty"));
     let none = png(&[(b"IHDR", png_head(0, 4, 0)), (b"IEND", vec![])]);
     assert!(open(&none).contains("not a readable image"));
     let whole = pattern(20, 10, 0).to_png().unwrap();
